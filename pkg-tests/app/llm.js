@@ -156,6 +156,7 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   const answer = model.complete('hello', { max_tokens: 2, logprobs: true, top_logprobs: 2 });
   await answer.text();
   result.logprobs = answer.logprobs;
+  result.words = await Promise.all(answer.tokens.map((id) => model.detokenize([id])));
   result.ids = answer.tokens;
   const forbidden = model.complete('hello', { max_tokens: 1, logit_bias: { [answer.tokens[0]]: -100 } });
   await forbidden.text();
@@ -189,6 +190,26 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   errors.beside = await outcome(() => text({ response_format: { type: 'json_object', schema: {} } }));
   errors.oneOf = await outcome(() => text({ response_format: { type: 'json_schema', json_schema: { schema: { oneOf: [{}, {}] } } } }));
   errors.role = await outcome(() => model.chat([{ role: 'user<|im_end|>', content: 'hello' }]).text());
+  const callers = {
+    method: function calledHere() {
+      return model.embed(5);
+    },
+    answer: function calledHere() {
+      return model.complete('hello', { top_p: 2 }).text();
+    },
+    session: function calledHere() {
+      return session.decode(-1);
+    },
+  };
+  result.stacks = {};
+  for (const [name, call] of Object.entries(callers)) {
+    const error = await call().catch((error) => error);
+    // Not every engine cuts stacks.
+    result.stacks[name] = !Error.captureStackTrace || error.stack.split('\n')[1].includes('calledHere');
+  }
+  errors.embedded = await outcome(() => model.embed(['hello', 'words '.repeat(99)]));
+  errors.after = await outcome(() => text({ after: [1, 260] }));
+  errors.promised = await outcome(() => LanguageModel.load(Promise.resolve(bytes), options));
   errors.bias = await outcome(() => text({ logit_bias: { none: 1 } }));
   errors.biasBeyond = await outcome(() => text({ logit_bias: { 260: 1 } }));
   errors.top = await outcome(() => text({ top_logprobs: 2 }));

@@ -84,9 +84,10 @@ function verify(result, native) {
   assert.equal(result.logprobs.length, 2);
   const best = Math.max(...native.logits);
   const total = native.logits.reduce((sum, x) => sum + Math.exp(x - best), 0);
-  result.logprobs.forEach(({ id, logprob, top_logprobs: [first, second] }, i) => {
+  result.logprobs.forEach(({ id, token, logprob, top_logprobs: [first, second] }, i) => {
     assert.equal(id, result.ids[i]);
-    assert.deepEqual(first, { id, logprob });
+    assert.equal(token, result.words[i]);
+    assert.deepEqual(first, { id, token, logprob });
     assert.ok(second.logprob <= logprob);
   });
   assert.ok(Math.abs(result.logprobs[0].logprob + Math.log(total)) < 1e-3);
@@ -104,7 +105,12 @@ function verify(result, native) {
   assert.match(errors.otherAdapters, /^INVALID_MODEL: .*with other adapters/);
   delete errors.noAdapter;
   delete errors.otherAdapters;
+  assert.deepEqual(result.stacks, { method: true, answer: true, session: true });
+  assert.match(errors.embedded, /^LIMIT_EXCEEDED: `texts\[1\]`: the number of tokens in the context is \d+, beyond the limit of 64$/);
+  delete errors.embedded;
   assert.deepEqual(errors, {
+    after: 'INVALID_ARGUMENT: `after` is 260, but must be token ids below 260',
+    promised: 'INVALID_ARGUMENT: `source` is an object (Promise), but must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array; await the Promise first',
     noSource: 'INVALID_ARGUMENT: `source` is undefined, but must be given again: the bytes that the model was loaded from are not kept',
     format: "INVALID_ARGUMENT: `response_format.type` is 'xml', but must be 'text', 'json_object' or 'json_schema'",
     keyword: "INVALID_ARGUMENT: `json_schema` is a schema with the keyword `maxlength`, but must be made of JSON Schema's keywords",

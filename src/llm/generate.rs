@@ -4,7 +4,7 @@ use super::ahead::Ahead;
 use super::chat::{Constraint, forbid};
 use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{MOST_CHOICES, Wanted};
-use super::sampling::{Sampler, Sampling};
+use super::sampling::{Sampler, Sampling, require_token};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
 use super::{LanguageModel, ScaledLora};
@@ -130,6 +130,9 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         options.sampling.check(model.model.vocabulary())?;
         sequence.set_lora(model, &options.lora)?;
         let after = std::mem::take(&mut options.after);
+        for &token in &after {
+            require_token("after", token, model.model.vocabulary())?;
+        }
         prompt.extend(&after);
         if prompt.is_empty() {
             return Err(Error::Empty { op: "complete" });

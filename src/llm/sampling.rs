@@ -145,13 +145,19 @@ impl Sampling {
             // Minus infinity forbids a token.
             let valid = bias < f32::INFINITY;
             check("logit_bias", bias, valid, "below infinity, and no NaN")?;
-            if token as usize >= vocabulary {
-                let requirement = format!("token ids below {vocabulary}");
-                return Err(Error::invalid("logit_bias", token.to_string(), requirement));
-            }
+            require_token("logit_bias", token, vocabulary)?;
         }
         Ok(())
     }
+}
+
+/// Checks that a token is one of a vocabulary.
+pub(super) fn require_token(what: &'static str, token: u32, vocabulary: usize) -> Result<()> {
+    if (token as usize) < vocabulary {
+        return Ok(());
+    }
+    let requirement = format!("token ids below {vocabulary}");
+    Err(Error::invalid(what, token.to_string(), requirement))
 }
 
 /// The number that `SplitMix64` adds to its state at each step.

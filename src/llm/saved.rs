@@ -8,11 +8,11 @@ use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 
 /// The first bytes of saved sequences: the format and its version.
-const MAGIC: &[u8; 8] = b"RLPGSEQ3";
+const MAGIC: &[u8; 8] = b"RLPGSEQ4";
 
-/// The lengths of the magic, the fingerprint, the bits of an element, the number of tokens, and the first position that
-/// layers with a window have.
-const HEADER: usize = 8 + 8 + 4 + 4 + 4;
+/// The lengths of the magic, the fingerprint, the bits of an element, the number of tokens, the first position that layers
+/// with a window have, and the checksum.
+const HEADER: usize = 8 + 8 + 4 + 4 + 4 + 8;
 
 /// The bytes of a tensor's beginning that the fingerprint includes.
 pub(super) const SAMPLE: usize = 64;
@@ -33,8 +33,11 @@ impl Sequence {
         bytes.extend(model.model.config.cache_type.bits().to_le_bytes());
         bytes.extend((kept.len as u32).to_le_bytes());
         bytes.extend((kept.oldest as u32).to_le_bytes());
+        bytes.extend([0; 8]);
         bytes.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
         bytes.extend(cache.iter().flat_map(|value| value.to_le_bytes()));
+        let checksum = checksum(&bytes[HEADER..]).to_le_bytes();
+        bytes[HEADER - 8..HEADER].copy_from_slice(&checksum);
         Ok(bytes)
     }
 
@@ -76,6 +79,9 @@ impl Sequence {
         if total != words.len() || !more.is_empty() {
             return fault("its length is not that of its tokens");
         }
+        if header[HEADER - 8..] != checksum(rest).to_le_bytes() {
+            return fault("its checksum is not that of its tokens, keys and values");
+        }
         let (tokens, cache) = words.split_at(len);
         let tokens: Vec<u32> = tokens
             .iter()
@@ -94,6 +100,11 @@ impl Sequence {
         sequence.restore(model, tokens, kept, &values).await?;
         Ok(sequence)
     }
+}
+
+/// The hash of tokens, keys and values.
+fn checksum(rest: &[u8]) -> u64 {
+    fingerprint::of_words(rest.as_chunks::<4>().0.iter())
 }
 
 /// A hash of the model's file, without most of its weights, and of adapters.

@@ -144,7 +144,7 @@ fn large_keys_and_values_give_numbers() {
         let logits = session.logits(&tokens).unwrap();
         assert!(logits.iter().all(|logit| logit.is_finite()));
         let saved = session.save().unwrap();
-        let cache = saved[28 + 4 * tokens.len()..].as_chunks::<4>().0.iter();
+        let cache = saved[36 + 4 * tokens.len()..].as_chunks::<4>().0.iter();
         let cache = cache.map(|&word| f32::from_le_bytes(word).abs());
         cache.fold(0.0, f32::max)
     };

@@ -61,6 +61,11 @@ fn damaged_and_foreign_sessions_are_refused() {
     let mut other = saved.clone();
     other[16..20].fill(0xff);
     assert_eq!(code(&model, &other), "INVALID_MODEL");
+    for at in (28..saved.len()).step_by(5) {
+        let mut other = saved.clone();
+        other[at] ^= 1;
+        assert_eq!(code(&model, &other), "INVALID_MODEL");
+    }
     let (bytes, _) = random_model(LLAMA, 1);
     assert_eq!(
         code(&load(&bytes, InstructionSet::best()), &saved),
@@ -372,14 +377,34 @@ fn answers_are_generated_without_blocking() {
 }
 
 #[test]
-fn biases_of_tokens_that_do_not_exist_are_refused() {
+fn options_with_tokens_that_do_not_exist_are_refused() {
     let (bytes, _) = random_model(LLAMA, 1);
     let model = load(&bytes, InstructionSet::best());
+    let refusal = |change: &dyn Fn(&mut GenerateOptions)| {
+        let mut options = GenerateOptions::default();
+        change(&mut options);
+        model.complete("hello", options).unwrap_err().to_string()
+    };
+    let bias = refusal(&|options| options.sampling.logit_bias = vec![(260, 1.0)]);
+    let after = refusal(&|options| options.after = vec![1, 260]);
+    assert_eq!(bias, "`logit_bias` is 260, but must be token ids below 260");
+    assert_eq!(after, "`after` is 260, but must be token ids below 260");
+}
+
+#[test]
+fn a_refused_request_leaves_a_session_as_it_was() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut session = model.session().unwrap();
+    session.prefill(&[5, 6, 7]).unwrap();
     let mut options = GenerateOptions::default();
-    options.sampling.logit_bias = vec![(260, 1.0)];
-    let error = model.complete("hello", options).unwrap_err();
-    let wanted = "`logit_bias` is 260, but must be token ids below 260";
-    assert_eq!(error.to_string(), wanted);
+    options.json_schema = Some(r#"{ "not": {} }"#.to_owned());
+    let schema = session.complete("hello", options).map(drop).unwrap_err();
+    assert_eq!(schema.code(), "INVALID_ARGUMENT");
+    let long = "words ".repeat(10_000);
+    let long = session.complete(&long, GenerateOptions::default());
+    assert_eq!(long.map(drop).unwrap_err().code(), "LIMIT_EXCEEDED");
+    assert_eq!(session.tokens(), [5, 6, 7]);
 }
 
 /// A server keeps sessions in its own structures and answers on a pool's threads; this test does the same.

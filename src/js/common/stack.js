@@ -23,6 +23,9 @@ export const traced = (method) => {
     return entry;
 };
 
+/** Replaces methods by traced ones. */
+export const traceAll = (owner, names) => names.forEach((name) => (owner[name] = traced(owner[name])));
+
 /** Gives an error the lines of another stack. */
 const movedTo = (stack, error) => {
     const lines = stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];

@@ -3,8 +3,10 @@
 import { RelampagoError } from './error.js';
 import { requireNames, shown } from './options.js';
 
-export const invalid = (what, value, requirement) =>
-    new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
+export const invalid = (what, value, requirement) => {
+    const hint = typeof value?.then === 'function' ? '; await the Promise first' : '';
+    return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}${hint}`);
+};
 
 /** Refuses options that do not exist; `checks` has a function for each one that does. */
 export function options(given, checks) {

@@ -10,6 +10,24 @@ import { pause } from './pause.js';
 /** The module stops where it would otherwise go on with wrong data; then nothing of it is usable. */
 const lost = (error) => new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
 
+/**
+ * Lists what the module packs: for each token the number of other candidates, and then pairs of an id and its logarithm, of
+ * which the first is the token's. `textOf` returns the text of an id.
+ */
+const unpacked = (numbers, textOf) => {
+    const all = [];
+    for (let at = 0; at < numbers.length;) {
+        const count = numbers[at++] + 1;
+        const candidates = Array.from({ length: count }, (_, i) => {
+            const [id, logprob] = numbers.subarray(at + 2 * i);
+            return { id, token: textOf(id), logprob };
+        });
+        at += 2 * count;
+        all.push({ ...candidates[0], top_logprobs: candidates.slice(1) });
+    }
+    return all;
+};
+
 /** Tells the tokens of a session after an answer, unless the module has failed. */
 const tellTokens = (session, push) => {
     try {
@@ -152,9 +170,12 @@ export class Engine {
     embed(number, texts, last, normalize) {
         return this.#inTurn(async () => {
             const vectors = [];
-            for (const text of texts) {
+            for (const [i, text] of texts.entries()) {
                 this.#check(number);
-                vectors.push(await this.#model.embed(text, last, normalize));
+                const vector = this.#model.embed(text, last, normalize);
+                vectors.push(await vector.catch((error) => {
+                    throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
+                }));
                 await pause();
             }
             return vectors;
@@ -228,7 +249,7 @@ export class Engine {
                 if (tokens.length > 0) {
                     first ??= now;
                 }
-                const logprobs = generation.logprobsAfter(known - tokens.length);
+                const logprobs = unpacked(generation.logprobsAfter(known - tokens.length), (id) => this.detokenize([id]));
                 push({ text, tokens, logprobs, promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first });
                 await pause();
                 this.#check(number);

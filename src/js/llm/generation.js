@@ -1,5 +1,6 @@
 import { aborted } from './check.js';
 import { linked } from './linked.js';
+import { traceAll } from './stack.js';
 import { untilAborted } from './until_aborted.js';
 
 /** An answer: an async iterable of text that begins to be generated when it is first asked for. */
@@ -141,7 +142,7 @@ export class Generation {
     #push({ text, tokens, logprobs, promptTokens, resumed = this.#resumed, toFirst, sinceFirst }) {
         this.#resumed = resumed;
         this.#tokens.push(...tokens);
-        this.#logprobs.push(...candidates(logprobs));
+        this.#logprobs.push(...logprobs);
         this.#times = { promptTokens, toFirst, sinceFirst };
         this.#text += text;
         if (text) {
@@ -149,16 +150,8 @@ export class Generation {
             this.#wake();
         }
     }
-}
 
-/** Lists what the module packs: a count, and pairs of a token and its logarithm, of which the first is the chosen one. */
-function candidates(numbers) {
-    const all = [];
-    for (let at = 0; at < numbers.length;) {
-        const count = numbers[at++] + 1;
-        const pairs = Array.from({ length: count }, (_, i) => ({ id: numbers[at + 2 * i], logprob: numbers[at + 2 * i + 1] }));
-        at += 2 * count;
-        all.push({ ...pairs[0], top_logprobs: pairs.slice(1) });
+    static {
+        traceAll(this.prototype, ['text']);
     }
-    return all;
 }

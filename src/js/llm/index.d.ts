@@ -270,6 +270,8 @@ export interface ScaledLora {
 /** A token, and the natural logarithm of the probability that the model gave it. */
 export interface Candidate {
     id: number;
+    /** Its text; a part of a character is `\ufffd`. */
+    token: string;
     logprob: number;
 }
 

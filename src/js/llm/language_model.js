@@ -8,6 +8,7 @@ import { Session } from './session.js';
 import { host } from './host.js';
 import { start } from './loading.js';
 import { partsOf, resolve, wholeFile } from './source.js';
+import { traceAll } from './stack.js';
 import { untilAborted } from './until_aborted.js';
 import { WorkerEngine } from './worker_engine.js';
 import { RelampagoError } from './error.js';
@@ -213,5 +214,9 @@ export class LanguageModel {
         if (Symbol.dispose) {
             this.prototype[Symbol.dispose] = this.prototype.dispose;
         }
+        traceAll(this, ['load', 'inspect', 'cached', 'evict']);
+        traceAll(this.prototype, [
+            'reload', 'loadLora', 'session', 'loadSession', 'embed', 'tokenize', 'detokenize', 'explain', 'memoryBytes',
+        ]);
     }
 }

@@ -1,5 +1,6 @@
 import { ANSWER, answer, generated } from './answer.js';
 import * as check from './check.js';
+import { traceAll } from './stack.js';
 
 /** Closes sessions that nobody has any more. */
 const registry = new FinalizationRegistry((registration) => close(registration));
@@ -138,5 +139,6 @@ export class Session {
         if (Symbol.dispose) {
             this.prototype[Symbol.dispose] = this.prototype.dispose;
         }
+        traceAll(this.prototype, ['prefill', 'decode', 'logits', 'tokens', 'rewind', 'remove', 'fork', 'save']);
     }
 }
