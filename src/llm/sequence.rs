@@ -204,7 +204,7 @@ impl Sequence {
     /// the number of tokens that remain.
     ///
     /// # Errors
-    /// Those of [`Sequence::read`] if the rest of `prompt` cannot be read; then nothing is forgotten.
+    /// The errors of [`Sequence::read`] if it could not read the rest of `prompt`. No token is forgotten then.
     pub(crate) fn keep_prefix(&mut self, model: &LanguageModel, prompt: &[u32]) -> Result<usize> {
         let same = |(a, b): &(&u32, &u32)| a == b;
         let common = self.tokens.iter().zip(prompt).take_while(same).count();
