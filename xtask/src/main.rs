@@ -11,6 +11,7 @@ mod project;
 mod serve;
 mod setup;
 mod test;
+mod wasm;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

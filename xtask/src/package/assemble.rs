@@ -2,10 +2,10 @@
 
 use super::Package;
 use super::entry::{Entry, Script};
-use super::variant::{Built, GLUE, require_same_glue};
 use crate::files::{self, copy_tree};
 use crate::project::Project;
 use crate::setup::Tools;
+use crate::wasm::{Built, GLUE, require_same_glue};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;

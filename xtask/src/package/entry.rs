@@ -1,6 +1,6 @@
 //! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has modules of its own.
 
-use super::variant::Variant;
+use crate::wasm::{Module, Variant};
 
 pub(super) struct Entry {
     pub(super) name: &'static str,
@@ -16,17 +16,6 @@ pub(super) struct Entry {
     pub(super) op_table: bool,
     /// Limit of a download in bytes: the script and one variant of the first module, compressed with gzip.
     pub(super) limit: usize,
-}
-
-/// A WebAssembly module, for one instruction set or for several.
-pub(super) struct Module {
-    /// The name of the script that loads it.
-    pub(super) script: &'static str,
-    /// Features of the crate `src/js/module`.
-    pub(super) features: &'static str,
-    /// Settings of cargo, beside the profile's own.
-    pub(super) settings: &'static [&'static str],
-    pub(super) variants: &'static [Variant],
 }
 
 /// Settings for modules that work on texts, which needs no speed.

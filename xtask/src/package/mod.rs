@@ -1,20 +1,16 @@
 //! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
 
 mod assemble;
-mod bindgen;
 mod entry;
 mod size;
-mod stamp;
-mod variant;
 
 use crate::project::Project;
 use crate::setup::Tools;
+use crate::wasm::{self, Built, Module, Variant};
 use anyhow::{Context, Result};
 use entry::{ENTRIES, Entry};
 use std::path::{Path, PathBuf};
 use std::thread::{self, ScopedJoinHandle};
-use variant::Built;
-pub(crate) use variant::Variant;
 
 /// The installable package, as a folder and as npm's tarball.
 pub(crate) struct Package {
@@ -61,9 +57,9 @@ pub(crate) fn for_first_page(project: &Project, tools: &Tools, name: &str) -> Re
     project.sh.remove_path(&folder)?;
     let entry = ENTRIES.iter().find(|entry| entry.name == name);
     let entry = entry.context("the page has no such entry")?;
-    let sources = stamp::sources(project, tools)?;
+    let sources = wasm::sources(project, tools)?;
     let build =
-        |module: &entry::Module| module.variants[0].build((entry, module), project, tools, sources);
+        |module: &Module| module.variants[0].build((entry.name, module), project, tools, sources);
     let built = entry.modules.iter().map(|module| Ok(vec![build(module)?]));
     let built = built.collect::<Result<Vec<_>>>()?;
     assemble::assemble(project, tools, &folder, entry, &built)?;
@@ -76,7 +72,7 @@ pub(crate) fn for_first_page(project: &Project, tools: &Tools, name: &str) -> Re
 /// Builds the modules of all entries side by side, since linking and optimising a module takes one thread, and
 /// assembles the entries.
 fn build(project: &Project, tools: &Tools, entries: &[Entry], folder: &Path) -> Result<()> {
-    let sources = stamp::sources(project, tools)?;
+    let sources = wasm::sources(project, tools)?;
     let built = thread::scope(|scope| {
         let start = |entry| scope.spawn(move || build_modules(tools, entry, sources));
         let threads: Vec<_> = entries.iter().map(start).collect();
@@ -96,7 +92,7 @@ fn build_modules(tools: &Tools, entry: &Entry, sources: u64) -> Result<Vec<Vec<B
     let modules = entry.modules.iter().map(|module| {
         let variants = module.variants.iter();
         let built =
-            variants.map(|variant| variant.build((entry, module), &project, tools, sources));
+            variants.map(|variant| variant.build((entry.name, module), &project, tools, sources));
         built.collect()
     });
     modules.collect()

@@ -94,13 +94,10 @@ pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
 }
 
 fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requirement + '_>>> {
-    let wasm_bindgen = project.locked_version("wasm-bindgen")?;
     let npm =
         |folder| -> Box<dyn Requirement> { Box::new(npm::NpmDependencies { project, folder }) };
     let mut all: Vec<Box<dyn Requirement>> = vec![
         Box::new(wasm_target::WasmTarget { project }),
-        Box::new(cargo_tool::CargoTool::wasm_bindgen(project, &wasm_bindgen)),
-        Box::new(cargo_tool::CargoTool::wasm_pack(project)),
         npm("pkg-tests"),
     ];
     if scope == Scope::BrowserBench {
@@ -124,6 +121,11 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
         all.push(Box::new(engines::WebKit { project }));
     }
     if scope == Scope::Everything {
+        let version = project.locked_version("wasm-bindgen")?;
+        all.push(Box::new(cargo_tool::CargoTool::wasm_bindgen(
+            project, &version,
+        )));
+        all.push(Box::new(cargo_tool::CargoTool::wasm_pack(project)));
         all.push(npm("pkg-tests/hosts"));
         all.push(Box::new(vulkan::Vulkan { project }));
         all.push(Box::new(wheel::Wheel::ptxas(project)));

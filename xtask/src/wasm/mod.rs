@@ -1,13 +1,16 @@
-//! Builds a WebAssembly module for each instruction set.
+//! Builds WebAssembly modules, for each instruction set, and the scripts that load them.
 
-use super::bindgen;
-use super::entry::{Entry, Module};
-use super::stamp::unless_made;
+mod glue;
+mod stamp;
+
 use crate::project::Project;
-use crate::setup::Tools;
+use crate::setup::{TARGET, Tools};
 use anyhow::{Context, Result, bail};
+pub(crate) use stamp::sources;
+use stamp::unless_made;
 use std::fs;
 use std::path::{Path, PathBuf};
+use wasm_bindgen_cli_support::Bindgen;
 use xshell::{Cmd, cmd};
 
 /// Options of wasm-opt. rustc has already optimised for speed; wasm-opt makes a download 3% smaller.
@@ -57,22 +60,33 @@ const SMALL_CODE: &[&str] = &[
 ];
 
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
-pub(super) const GLUE: [&str; 2] = ["relampago.js", "relampago.d.ts"];
+pub(crate) const GLUE: [&str; 2] = ["relampago.js", "relampago.d.ts"];
 const MODULE: &str = "relampago_bg.wasm";
-/// The crate that wasm-pack packages: the library, linked as a module.
-const MODULE_CRATE: &str = "src/js/module";
+/// The crate that links the library as a module.
+const CRATE: &str = "relampago-module";
+
+/// A module, for one instruction set or for several.
+pub(crate) struct Module {
+    /// The name of the script that loads it.
+    pub(crate) script: &'static str,
+    /// Features of the crate `src/js/module`.
+    pub(crate) features: &'static str,
+    /// Settings of cargo, beside the profile's own.
+    pub(crate) settings: &'static [&'static str],
+    pub(crate) variants: &'static [Variant],
+}
 
 pub(crate) struct Variant {
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     relaxed: bool,
 }
 
 /// A finished build: wasm-bindgen's output folder and the optimised module.
 #[derive(Clone)]
-pub(super) struct Built {
-    pub(super) name: &'static str,
-    pub(super) folder: PathBuf,
-    pub(super) module: PathBuf,
+pub(crate) struct Built {
+    pub(crate) name: &'static str,
+    pub(crate) folder: PathBuf,
+    pub(crate) module: PathBuf,
 }
 
 impl Variant {
@@ -95,15 +109,15 @@ impl Variant {
         relaxed: false,
     };
 
-    /// `sources` stands for everything that the build reads.
-    pub(super) fn build(
+    /// Builds a module of the package's entry `entry`. `sources` stands for everything that the build reads.
+    pub(crate) fn build(
         &self,
-        (entry, module): (&Entry, &Module),
+        (entry, module): (&str, &Module),
         project: &Project,
         tools: &Tools,
         sources: u64,
     ) -> Result<Built> {
-        let folder = project.target(format!("npm/build-{}-{}", entry.name, self.name));
+        let folder = project.target(format!("npm/build-{entry}-{}", self.name));
         let (bound, optimised) = (folder.join(MODULE), folder.join("optimised.wasm"));
         unless_made(
             &bound,
@@ -113,11 +127,14 @@ impl Variant {
                 module.settings,
                 SMALL_STD,
                 SMALL_CODE,
-                include_str!("bindgen.rs"),
+                include_str!("glue.rs"),
             ),
-            || self.compile((entry, module), project, tools, &folder),
+            || {
+                let compiled = self.compile((entry, module), project, tools)?;
+                bind(&compiled, &folder)
+            },
         )?;
-        let content = fs::read(&bound).context("wasm-pack leaves a module")?;
+        let content = fs::read(&bound).context("wasm-bindgen leaves a module")?;
         unless_made(&optimised, &(content, WASM_OPT, self.relaxed), || {
             self.optimise(project, tools, &bound, &optimised)
         })?;
@@ -129,14 +146,13 @@ impl Variant {
         })
     }
 
+    /// Returns the path of the module as the compiler leaves it.
     fn compile(
         &self,
-        (entry, module): (&Entry, &Module),
+        (entry, module): (&str, &Module),
         project: &Project,
         tools: &Tools,
-        folder: &Path,
-    ) -> Result<()> {
-        let (sh, wasm_pack) = (&project.sh, &tools.wasm_pack);
+    ) -> Result<PathBuf> {
         // Panics name their places; nobody need know where on this machine those lie.
         let registry = Tools::cargo_home()?.join("registry/src");
         let remap = format!("--remap-path-prefix={}=", registry.display());
@@ -145,27 +161,19 @@ impl Variant {
         let features = module.features;
         let settings = module.settings.iter().flat_map(|set| ["--config", set]);
         // A target folder of its own, since cargo locks it.
-        let target = project.target(format!("npm/cargo-{}", entry.name));
+        let target = project.target(format!("npm/cargo-{entry}"));
         let build = cmd!(
-            sh,
-            "{wasm_pack} --log-level warn build {MODULE_CRATE} --mode no-install --target web
-             --profile wasm --no-opt --no-pack --out-name relampago --out-dir {folder}
-             -- --features {features} --config {config}"
+            project.sh,
+            "cargo build --profile wasm --target {TARGET} -p {CRATE} --features {features} --config {config}"
         )
         .args(settings)
         .args(SMALL_STD)
-        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_TARGET_DIR", &target)
         // The options above are cargo's and the compiler's own, though not yet stable.
         .env("RUSTC_BOOTSTRAP", "1");
         self.select(tools.for_wasm(build)).run()?;
-        // While functions have their names, which wasm-opt strips.
-        let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
-        let mut module = walrus::Module::from_file(&path)?;
-        fs::write(
-            &script,
-            bindgen::adapt(&fs::read_to_string(&script)?, &mut module)?,
-        )?;
-        Ok(fs::write(path, module.emit_wasm())?)
+        let file = CRATE.replace('-', "_") + ".wasm";
+        Ok(target.join(TARGET).join("wasm").join(file))
     }
 
     /// build.rs turns the variable into a `cfg`. Target features given through RUSTFLAGS
@@ -189,8 +197,24 @@ impl Variant {
     }
 }
 
+/// Writes a compiled module with its script and types into a folder. wasm-bindgen is linked as a library: compiling
+/// its program and wasm-pack takes five minutes on a fresh machine.
+fn bind(compiled: &Path, folder: &Path) -> Result<()> {
+    let mut bindgen = Bindgen::new();
+    bindgen.input_path(compiled).out_name("relampago");
+    // `index.js` chooses the module; bundlers would look for the default one.
+    bindgen.web(true)?.omit_default_module_path(true);
+    let mut output = bindgen.typescript(true).generate_output()?;
+    output.emit(folder)?;
+    let (script, module) = (folder.join(GLUE[0]), output.wasm_mut());
+    // While functions have their names, which wasm-opt strips.
+    let adapted = glue::adapt(&fs::read_to_string(&script)?, module)?;
+    fs::write(script, adapted)?;
+    Ok(fs::write(folder.join(MODULE), module.emit_wasm())?)
+}
+
 /// One glue serves both modules, so both builds must have produced the same one.
-pub(super) fn require_same_glue(built: &[Built]) -> Result<()> {
+pub(crate) fn require_same_glue(built: &[Built]) -> Result<()> {
     for file in GLUE {
         let read = |built: &Built| fs::read(built.folder.join(file)).with_context(|| file);
         let first = read(&built[0])?;

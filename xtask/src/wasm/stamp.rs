@@ -28,7 +28,7 @@ pub(super) fn unless_made(
 ///
 /// Cargo knows it too, but rebuilds whenever the variable that selects a variant changes,
 /// which between two variants is always.
-pub(super) fn sources(project: &Project, tools: &Tools) -> Result<u64> {
+pub(crate) fn sources(project: &Project, tools: &Tools) -> Result<u64> {
     let mut paths = Vec::new();
     for folder in ["src", "shaders"] {
         paths.extend(files::list(&project.root.join(folder))?);
