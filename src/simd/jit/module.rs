@@ -29,8 +29,7 @@ pub(super) mod simd {
 
     /// Codes of instructions, by the names of what they are here.
     macro_rules! codes {
-        ($($(#[$attribute:meta])* $name:ident = $code:literal;)*) => {$(
-            $(#[$attribute])*
+        ($($name:ident = $code:literal;)*) => {$(
             pub(in super::super) const $name: u32 = $code;
         )*};
     }
@@ -44,7 +43,6 @@ pub(super) mod simd {
         GE = 0x46;
         AND = 0x4e;
         XOR = 0x51;
-        #[cfg(not(relampago_relaxed))]
         BITSELECT = 0x52;
         SHL = 0xab;
         SHR_S = 0xac;
@@ -58,19 +56,12 @@ pub(super) mod simd {
         DIV = 0xe7;
         MIN = 0xe8;
         MAX = 0xe9;
-        #[cfg(not(relampago_relaxed))]
         PMIN = 0xea;
-        #[cfg(not(relampago_relaxed))]
         PMAX = 0xeb;
-        #[cfg(relampago_relaxed)]
         RELAXED_MADD = 0x105;
-        #[cfg(relampago_relaxed)]
         RELAXED_NMADD = 0x106;
-        #[cfg(relampago_relaxed)]
         RELAXED_LANESELECT = 0x10b;
-        #[cfg(relampago_relaxed)]
         RELAXED_MIN = 0x10d;
-        #[cfg(relampago_relaxed)]
         RELAXED_MAX = 0x10e;
     }
 

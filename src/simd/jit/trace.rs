@@ -225,8 +225,7 @@ pub(super) struct Tracer<'a>(pub(super) &'a Trace);
 
 /// Methods that are one instruction each.
 macro_rules! instructions {
-    ($($(#[$attribute:meta])* fn $name:ident($($arg:ident),*) = $code:ident($($operand:ident),*);)*) => {$(
-        $(#[$attribute])*
+    ($(fn $name:ident($($arg:ident),*) = $code:ident($($operand:ident),*);)*) => {$(
         fn $name(self, $($arg: Value),*) -> Value {
             self.0.instruction(simd::$code, &[$($operand),*])
         }
@@ -249,41 +248,56 @@ impl Isa for Tracer<'_> {
         fn mul(a, b) = MUL(a, b);
         fn div(a, b) = DIV(a, b);
         fn sqrt(x) = SQRT(x);
-        #[cfg(relampago_relaxed)]
-        fn mul_add(a, b, c) = RELAXED_MADD(a, b, c);
-        #[cfg(relampago_relaxed)]
-        fn neg_mul_add(a, b, c) = RELAXED_NMADD(a, b, c);
         fn max(a, b) = MAX(a, b);
         fn min(a, b) = MIN(a, b);
-        #[cfg(not(relampago_relaxed))]
-        fn at_least(x, bound) = PMAX(x, bound);
-        #[cfg(relampago_relaxed)]
-        fn at_least(x, bound) = RELAXED_MAX(bound, x);
-        #[cfg(not(relampago_relaxed))]
-        fn at_most(x, bound) = PMIN(x, bound);
-        #[cfg(relampago_relaxed)]
-        fn at_most(x, bound) = RELAXED_MIN(bound, x);
         fn lt(a, b) = LT(a, b);
         fn ge(a, b) = GE(a, b);
         fn eq(a, b) = EQ(a, b);
-        #[cfg(relampago_relaxed)]
-        fn select(mask, a, b) = RELAXED_LANESELECT(a, b, mask);
-        #[cfg(not(relampago_relaxed))]
-        fn select(mask, a, b) = BITSELECT(a, b, mask);
         fn add_bits(a, b) = ADD_I32(a, b);
         fn sub_bits(a, b) = SUB_I32(a, b);
         fn and_bits(a, b) = AND(a, b);
         fn xor_bits(a, b) = XOR(a, b);
     }
 
-    #[cfg(not(relampago_relaxed))]
     fn mul_add(self, a: Value, b: Value, c: Value) -> Value {
-        self.add(self.mul(a, b), c)
+        if Self::FUSED {
+            self.0.instruction(simd::RELAXED_MADD, &[a, b, c])
+        } else {
+            self.add(self.mul(a, b), c)
+        }
     }
 
-    #[cfg(not(relampago_relaxed))]
     fn neg_mul_add(self, a: Value, b: Value, c: Value) -> Value {
-        self.sub(c, self.mul(a, b))
+        if Self::FUSED {
+            self.0.instruction(simd::RELAXED_NMADD, &[a, b, c])
+        } else {
+            self.sub(c, self.mul(a, b))
+        }
+    }
+
+    fn at_least(self, x: Value, bound: Value) -> Value {
+        if Self::FUSED {
+            self.0.instruction(simd::RELAXED_MAX, &[bound, x])
+        } else {
+            self.0.instruction(simd::PMAX, &[x, bound])
+        }
+    }
+
+    fn at_most(self, x: Value, bound: Value) -> Value {
+        if Self::FUSED {
+            self.0.instruction(simd::RELAXED_MIN, &[bound, x])
+        } else {
+            self.0.instruction(simd::PMIN, &[x, bound])
+        }
+    }
+
+    fn select(self, mask: Value, a: Value, b: Value) -> Value {
+        let instruction = if Self::FUSED {
+            simd::RELAXED_LANESELECT
+        } else {
+            simd::BITSELECT
+        };
+        self.0.instruction(instruction, &[a, b, mask])
     }
 
     fn splat(self, value: f32) -> Value {
