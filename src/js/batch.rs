@@ -58,7 +58,7 @@ impl JsBatch {
     /// Returns the data that `explain` makes objects of.
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
-        let described = self.with(|batch| Ok(described(&batch.planned(), batch.device())));
+        let described = self.with(|batch| Ok(described(&batch.planned(), batch.planned_backend())));
         described.map_err(|error| to_js(&error))
     }
 

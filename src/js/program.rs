@@ -13,10 +13,10 @@ use super::simd;
 use super::types::*;
 use crate::alloc::js_array as array;
 use crate::batch::{Argument, Program};
-use crate::device::GpuDevice;
 use crate::device::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{BufferPlace, Plan};
+use crate::ops::Backend;
 
 /// A compiled batch that runs with new arguments each time.
 #[wasm_bindgen(js_name = Program)]
@@ -116,7 +116,7 @@ impl JsProgram {
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
         let program = self.handle().map_err(|error| to_js(&error))?;
-        Ok(described(program.plan(), program.device()))
+        Ok(described(program.plan(), program.device().backend()))
     }
 
     /// Runs with the first `count` arguments that were set, and returns the milliseconds of each kernel.
@@ -177,7 +177,7 @@ impl JsProgram {
 /// Returns the number of buffers and the length of each, and then for each kernel: its back-end, the
 /// names of its operations, the number of values that it writes and to which buffer, and the places that it
 /// reads (input `n` is `−1 − n`).
-pub(super) fn described(plan: &Plan, device: &GpuDevice) -> Array {
+pub(super) fn described(plan: &Plan, backend: Backend) -> Array {
     let list = Array::new();
     let push = |number: usize| list.push(&(number as f64).into());
     push(plan.capacities.len());
@@ -185,7 +185,7 @@ pub(super) fn described(plan: &Plan, device: &GpuDevice) -> Array {
         push(capacity);
     }
     for (place, kernel) in plan.kernels.iter().enumerate() {
-        list.push(&backend_name(device.backend()).into());
+        list.push(&backend_name(backend).into());
         for &node in &kernel.members {
             if let Some((op, _)) = plan.nodes[node].operation() {
                 list.push(&op.name().into());

@@ -187,6 +187,32 @@ fn batches_with_oversized_buffers_run_on_simd() {
 }
 
 #[test]
+fn explain_names_the_backend_that_runs_a_batch() {
+    let (device, _) = adopted_as(Backend::Auto, |_| ());
+    let backend = |record: fn(&mut GpuCommandBatch)| {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        record(&mut batch);
+        batch.explain().kernels[0].backend
+    };
+    let few = |batch: &mut GpuCommandBatch| {
+        let x = batch.upload(&[1.0, 2.0]);
+        batch.relu(x);
+    };
+    let resident = |batch: &mut GpuCommandBatch| {
+        let buffer = batch.device().upload(&[1.0, 2.0]).unwrap();
+        let x = batch.input(&buffer);
+        batch.relu(x);
+    };
+    let of_a_program = |batch: &mut GpuCommandBatch| {
+        let x = batch.placeholder(2);
+        batch.relu(x);
+    };
+    assert_eq!(backend(few), Backend::Simd);
+    assert_eq!(backend(resident), Backend::Gpu);
+    assert_eq!(backend(of_a_program), Backend::Gpu);
+}
+
+#[test]
 fn device_with_low_limits_is_not_used() {
     let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 4);
     let info = device.info();
