@@ -6,8 +6,8 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { build } from 'vite';
 import { launch, outcome } from '../support/browser.mjs';
+import { BUNDLERS } from '../support/bundlers.mjs';
 import { writeSamples } from '../support/guide.mjs';
 import { fresh } from '../support/install.mjs';
 import { withTemplate, withoutTemplate, writeTinyModel } from '../support/tiny-model.mjs';
@@ -19,6 +19,12 @@ const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/m
 
 /** As many lists in lists as a template has steps for, which are more for a long conversation. */
 const NESTED = '{% set n=namespace() %}{% for c in range(99999) %}{% set n.a=[n.a] %}{% endfor %}x';
+
+const PAGE = {
+  html: 'llm.html',
+  script: 'llm-page',
+  entryPoints: { 'llm-page': 'llm-esbuild.js', llm_worker: 'relampago/llm/llm_worker.js' },
+};
 
 const PARTS = [1, 2, 3].map((part) => `tiny-0000${part}-of-00003.gguf`);
 
@@ -80,12 +86,17 @@ describe('relampago/llm', () => {
     verifyTiny(result, native, 'gpu');
   });
 
-  test('a tiny model on a page from Vite', async () => {
-    const { result, requests } = await inPage(await bundled(folder), {});
-    verifyTiny(result, native);
-    assert.equal(result.info.worker, true);
-    assert.match(requests.filter((url) => url.endsWith('.wasm')).join(), /^[^,]*relampago_relaxed[^,]*,[^,]*relampago_chat[^,]*$/);
-  });
+  for (const [name, bundle] of Object.entries(BUNDLERS)) {
+    test(`a tiny model on a page by ${name}`, async () => {
+      writeSamples('Language models', folder);
+      const site = await bundle(folder, PAGE);
+      cpSync(join(folder, 'tiny.gguf'), join(site, 'tiny.gguf'));
+      const { result, requests } = await inPage(site, {});
+      verifyTiny(result, native);
+      assert.equal(result.info.worker, true);
+      assert.equal(requests.filter((url) => url.endsWith('.wasm')).length, 2);
+    });
+  }
 
   for (const worker of ['true', 'false']) {
     test(`chat templates and JSON schemas are loaded when they are needed, in a worker: ${worker}`, async () => {
@@ -228,11 +239,4 @@ function verifySmollm2({ info, progress, results }) {
   });
   const speeds = results.map(({ usage }) => `${usage.prompt_tokens} + ${usage.completion_tokens} tokens: first ${usage.time_to_first_token_ms.toFixed()} ms, then ${usage.tokens_per_second.toFixed(1)}/s`);
   console.log(`${info.instructionSet}\n${speeds.join('\n')}`);
-}
-
-async function bundled(root) {
-  const input = join(root, 'llm.html');
-  await build({ root, logLevel: 'warn', build: { assetsInlineLimit: 0, rollupOptions: { input } } });
-  cpSync(join(root, 'tiny.gguf'), join(root, 'dist/tiny.gguf'));
-  return join(root, 'dist');
 }
