@@ -377,7 +377,7 @@ fn f16_matmul_is_within_stated_error() {
         [130, 4_095, 260],
         [257, 3, 514],
     ] {
-        // Beyond what binary16 holds exactly, and below its normal numbers.
+        // Beyond what f16 holds exactly, and below its normal numbers.
         let scale = |x: Vec<f32>, by: f32| x.iter().map(|x| x * by).collect::<Vec<_>>();
         let a = scale(noise(m * k, 1), 3.0);
         let b = scale(noise(k * n, 2), 1e-4);

@@ -8,8 +8,8 @@
 ///
 /// let device = GpuDevice::builder().half_precision(true).build()?;
 /// match device.info().half_precision {
-///     HalfPrecision::Used => println!("products in binary16"),
-///     reason => println!("products in f32: {reason}"),
+///     HalfPrecision::Used => println!("matmuls in f16"),
+///     reason => println!("matmuls in f32: {reason}"),
 /// }
 /// # }
 /// # Ok::<(), relampago::Error>(())
@@ -50,12 +50,12 @@ impl HalfPrecision {
 impl std::fmt::Display for HalfPrecision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::NotAsked => "binary16 was not asked for",
+            Self::NotAsked => "f16 was not requested",
             Self::NoGpu => "there is no GPU",
-            Self::NoCooperativeMatrices => "no cooperative matrices of binary16",
+            Self::NoCooperativeMatrices => "there are no cooperative matrices of f16",
             Self::SubgroupSize => "subgroups are not 32 wide",
             Self::WorkgroupLimits => "workgroups are too small",
-            Self::Used => "products in binary16",
+            Self::Used => "matmuls in f16",
         })
     }
 }

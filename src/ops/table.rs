@@ -87,8 +87,8 @@ macro_rules! for_each_op {
                 mish mish_async mish Mish(x) -> y Transcendental, 6.0;
                 /// Error function: `y = 2/√π · ∫₀ˣ e^(−t²) dt`.
                 erf erf_async erf Erf(x) -> y Transcendental, 3.0;
-                /// Sine of an angle in radians. The accuracy is that of a rounded `x`: an absolute error of `2 ε |x|`
-                /// for large `x`. NaN where `|x|` exceeds 4194304 (2²²).
+                /// Sine of an angle in radians. The result is as accurate as if `x` had one rounding error: for large `x` the
+                /// absolute error is at most `2 ε |x|`. NaN where `|x|` exceeds 4194304 (2²²).
                 sin sin_async sin Sin(x) -> y Transcendental, 2.0;
                 /// Cosine of an angle in radians, with the accuracy and the range of `sin`.
                 cos cos_async cos Cos(x) -> y Transcendental, 2.0;

@@ -198,7 +198,7 @@ fn u16_at(block: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([block[at], block[at + 1]])
 }
 
-/// The number of a binary16 at a byte.
+/// Returns the f16 number at a byte.
 fn f16_at(block: &[u8], at: usize) -> f32 {
     f16_to_f32(u16_at(block, at))
 }

@@ -58,8 +58,8 @@ pub(in crate::gpu) async fn request_device(
     }
     // `null` where the browser has lost it since.
     let raw = raw_adapter().await.ok().filter(|raw| !raw.is_null());
-    let binary16 = adapter.features().contains(wgpu::Features::SHADER_F16);
-    let matrices = raw.filter(|raw| binary16 && has_matrices(raw));
+    let f16 = adapter.features().contains(wgpu::Features::SHADER_F16);
+    let matrices = raw.filter(|raw| f16 && has_matrices(raw));
     let half_precision = offered(adapter, matrices.is_some());
     let Some(raw) = matrices.filter(|_| half_precision == HalfPrecision::Used) else {
         return (half_precision, request().await);

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" />
 
-/** What is wrong; the same in every release. */
+/** The codes of errors, which are the same in every release. */
 export type ErrorCode =
     | 'ABORTED'
     | 'ALREADY_EXECUTED'
@@ -28,9 +28,9 @@ export type ErrorCode =
     | 'WGSL';
 
 /**
- * Every error that relampago throws or rejects with. Each entry point and each copy of the package has a
- * class of its own, but `instanceof` any of them recognises the errors of all, of every realm: they have
- * the property `Symbol.for('relampago.error')`, which is true.
+ * An error that relampago throws or rejects with. Each entry point and each copy of the package has its own class, but
+ * `instanceof` with any of them recognises the errors of all of them, also from other realms, by the property
+ * `Symbol.for('relampago.error')`, which is true.
  */
 export class RelampagoError extends Error {
     readonly name: 'RelampagoError';
@@ -39,7 +39,7 @@ export class RelampagoError extends Error {
     static [Symbol.hasInstance](value: unknown): value is RelampagoError;
 }
 
-/** Where the WebAssembly module may come from. */
+/** A place or the content of the WebAssembly module. */
 export type ModuleSource =
     | string
     | URL
@@ -49,14 +49,12 @@ export type ModuleSource =
     | WebAssembly.Module;
 
 /**
- * Loads the WebAssembly module; must be awaited before anything else is used. Once it is loaded, later
- * calls do nothing, whatever they are given. In Node `file:` URLs are read from the disk. Whatever else
- * goes wrong is an error with code `NOT_LOADED`, which names the place that the module was looked for at.
+ * Loads the WebAssembly module; await it before you use anything else. Later calls do nothing. In Node, `file:` URLs are
+ * read from the disk. Rejects with `NOT_LOADED`, whose message has the module's address.
  *
- * @param source Needed only where a bundler or a server puts the module somewhere else. By
- * default it is the file beside this one, for the engine's instruction set where there are several:
- * the one that `moduleUrl` names. Another may need instructions that the engine lacks, or that lose
- * NaN there.
+ * @param source Needed only if a bundler or a server puts the module somewhere else. By default it is the address that
+ * `moduleUrl` returns: the file beside this one for the engine's instruction set. Another module may need instructions
+ * that this engine lacks, or may return numbers where NaN is the result.
  */
 export default function init(source?: ModuleSource | Promise<ModuleSource>): Promise<void>;
 

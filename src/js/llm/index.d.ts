@@ -188,15 +188,15 @@ export interface Message {
 export interface AnswerOptions {
     /** The most tokens to generate, 512 by default; generation also ends where the context does. */
     max_tokens?: number | undefined;
-    /** Divides logits; 0, the default, always takes the likeliest token. */
+    /** Divides logits: at least 0. With 0, the default, the likeliest token is always chosen. */
     temperature?: number | undefined;
     /** The number of the likeliest tokens to choose from; 0, the default, is all. */
     top_k?: number | undefined;
-    /** The total probability of the likeliest tokens to choose from, 1 by default. */
+    /** The total probability of the likeliest tokens to choose from: from 0 to 1, by default 1. */
     top_p?: number | undefined;
-    /** The least probability of a token to choose from, as a fraction of the likeliest one's; 0 by default. */
+    /** The least probability of a token to choose from, as a fraction of the likeliest one's: from 0 to 1, by default 0. */
     min_p?: number | undefined;
-    /** Divides positive logits of tokens that occurred and multiplies negative ones; 1, the default, is none. */
+    /** Divides positive logits of tokens that occurred and multiplies negative ones: above 0. The default is 1, no penalty. */
     repetition_penalty?: number | undefined;
     /** Is subtracted from logits of tokens that occurred, 0 by default. */
     presence_penalty?: number | undefined;
@@ -206,7 +206,7 @@ export interface AnswerOptions {
     logit_bias?: Readonly<Record<number, number>> | undefined;
     /** Whether the answer has `logprobs`. */
     logprobs?: boolean | undefined;
-    /** Of how many of the likeliest tokens `logprobs` has the probabilities, too; 0 by default. It needs `logprobs: true`. */
+    /** The number of likeliest tokens whose probabilities `logprobs` has, too: by default 0. It needs `logprobs: true`. */
     top_logprobs?: number | undefined;
     /**
      * The form of the answer: any text, any JSON object, or JSON that a schema allows. `INVALID_ARGUMENT` for a schema that
@@ -220,9 +220,9 @@ export interface AnswerOptions {
      */
     after?: ArrayLike<number> | undefined;
     /**
-     * The seed of the choice, random by default. A request of a model with a seed reads its whole prompt again, so that the
-     * same request gives the same answer on the same back-end; without a seed, and in sessions, what it has in common with
-     * the request before is not read again.
+     * The seed of the choice, a whole number from 0 to 2⁵³ − 1; random by default. A request of a model with a seed reads
+     * its whole prompt, so that the same request gives the same answer on the same back-end. Without a seed, and in
+     * sessions, the tokens that the prompt has in common with the request before are not read again.
      */
     seed?: number | undefined;
     /** Texts that end the answer, without being part of it. */
@@ -338,8 +338,8 @@ export class Session {
     logits(tokens: ArrayLike<number>): Promise<Float32Array>;
     /**
      * Answers a conversation like `model.chat`, but reads only what the session has not read, such as the last message.
-     * Then the session has the conversation and the answer, unless an end token ended it without its last token. Its
-     * adapters stay.
+     * Afterwards the session has the conversation and the answer; if an end token ended the answer, its last token may be
+     * missing. The session's adapters stay.
      */
     chat(messages: readonly Message[], options?: AnswerOptions): Generation;
     /** Continues a whole text like `model.complete`, but reads only what the session has not read. */
@@ -410,14 +410,15 @@ export class QuantizedMatrix {
  * A language model from a GGUF file. Errors are `RelampagoError`s: `NETWORK` for a download that fails, `FILE` for
  * a path that Node cannot read, `INVALID_MODEL` for a file that is damaged or needs what this version lacks, `ABORTED` after a signal,
  * `INVALID_ARGUMENT`, `EMPTY` for a text of no tokens, `LIMIT_EXCEEDED` where a prompt does not fit the context,
- * `OUT_OF_MEMORY`, `NO_GPU`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the worker failed.
+ * `OUT_OF_MEMORY`, `NO_GPU`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the GPU was lost or the worker failed.
  */
 export class LanguageModel {
     private constructor();
-    /** Loads a model. Its bytes go into the module's memory piece by piece. */
+    /** Loads a model. Pieces of the file go into the module's memory or to the GPU as they arrive. */
     static load(source: ModelSources, options?: LoadOptions): Promise<LanguageModel>;
     /**
-     * Reads the beginnings of a model's files, not their weights, and tells what it is and needs. `INVALID_MODEL` for a file
+     * Reads the beginnings of a model's files, not their weights, and returns what they say and the memory that the model
+     * needs. `INVALID_MODEL` for a file
      * that is damaged or an architecture that is not supported.
      */
     static inspect(source: ModelSources, options?: InspectOptions): Promise<ModelInspection>;

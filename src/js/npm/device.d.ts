@@ -1,22 +1,22 @@
 import type { AbortOptions, Conv2dOptions } from './relampago.js';
 
 /**
- * Shape and options of a convolution layer: each of `filters` sums over windows of several channels, of each of
- * `batch` images. Values are `batch × channels × rows × cols`, weights
+ * The shape and options of a convolution layer, which convolves `batch` images of several channels with `filters` filters.
+ * The input has `batch × channels × rows × cols` elements, the weights have
  * `filters × channels / groups × kernelRows × kernelCols`.
  */
 export interface ConvLayerOptions extends Conv2dOptions {
-    /** Channels of the input, a multiple of the groups. */
+    /** Channels of the input, a multiple of `groups`. */
     channels: number;
-    /** Channels of the result, a multiple of the groups. */
+    /** Channels of the result, a multiple of `groups`. */
     filters: number;
-    /** Images; 1 unless given. */
+    /** The number of images; the default is 1. */
     batch?: number | undefined;
-    /** Groups of channels and filters, which see their own only; 1 unless given. */
+    /** Groups of channels and filters: a filter reads only the channels of its own group. The default is 1. */
     groups?: number | undefined;
-    /** Rows from a row of the kernel to the next one's place; 1 unless given. */
+    /** The distance in the input between neighbouring rows of the kernel; the default is 1. */
     dilationRows?: number | undefined;
-    /** Columns from a column of the kernel to the next one's place; 1 unless given. */
+    /** The distance in the input between neighbouring columns of the kernel; the default is 1. */
     dilationCols?: number | undefined;
 }
 
@@ -35,13 +35,13 @@ export interface AttentionOptions {
     /** Positions that have keys and values; the default is `tokens`. */
     positions?: number | undefined;
     /**
-     * The position of the first token if attention is causal: a token sees the positions up to its own. By default all
-     * tokens see all positions.
+     * The position of the first token if attention is causal: a token sees the positions up to its own, and
+     * `causal + tokens` is at most `positions`. By default all tokens see all positions.
      */
     causal?: number | undefined;
-    /** Positions that a token sees, up to its own; causal attention only. By default there is no bound. */
+    /** The number of positions that a token sees, at least 1, up to its own; causal attention only. By default all. */
     window?: number | undefined;
-    /** The bound `c` of scores, which become `c * tanh(score / c)`. By default there is none. */
+    /** The bound `c` of scores, a positive number; scores become `c * tanh(score / c)`. By default there is none. */
     softCap?: number | undefined;
     /** The factor of scores; the default is `1 / √headLen`. */
     scale?: number | undefined;
@@ -59,9 +59,9 @@ export interface RopeOptions {
     rotated?: number | undefined;
     /** Whether pairs are neighbours. By default a pair has an element of each half of the rotated ones. */
     interleaved?: boolean | undefined;
-    /** The base of the frequencies; the default is 10,000. */
+    /** The base of the frequencies, at least 1; the default is 10,000. */
     base?: number | undefined;
-    /** The position of the first token; the default is 0. */
+    /** The position of the first token; the default is 0. `first + tokens` is at most 2²⁴. */
     first?: number | undefined;
     /** Divisors of the frequencies, one for each pair. */
     factors?: Float32Array | undefined;
@@ -88,7 +88,7 @@ export interface ReduceAxisOptions {
     fold: AxisFold;
     /** The product of the sizes of the axes before; the default is 1. */
     outer?: number | undefined;
-    /** The size of the axis; at least 1 but for sums. */
+    /** The size of the axis: at least 1, except for sums, and at most 2²⁴ for indices. */
     len: number;
     /** The product of the sizes of the axes after; the default is 1. */
     inner?: number | undefined;
@@ -97,33 +97,32 @@ export interface ReduceAxisOptions {
 /** An operation by its name, and its arguments with an array's length in place of each array. */
 export type TuneOperation = readonly [name: string, ...args: unknown[]];
 
-/** How long each kernel that could compute an operation took, the fastest first. */
+/** The times of the kernels that can compute an operation, the fastest first. */
 export interface Tuning {
     readonly operation: TuneOperation;
     readonly times: readonly { readonly kernel: string; readonly seconds: number }[];
 }
 
-/** Whether a device multiplies matrices in binary16, and why not. */
+/** Whether a device multiplies matrices in f16, or why it does not. */
 export type HalfPrecision =
     | 'used'
     | 'not-asked'
     | 'no-gpu'
-    /** None of 16 × 16 binary16 that add up in `f32`, or no binary16 in shaders. */
+    /** The adapter has no 16 × 16 f16 matrices with `f32` accumulators, or no f16 in shaders. */
     | 'no-cooperative-matrices'
-    /** Its subgroups are not 32 invocations wide, which the kernel is written for. */
+    /** The adapter's subgroups do not have the 32 invocations that the kernel needs. */
     | 'subgroup-size'
-    /** Its workgroups have less memory, or fewer invocations, than the kernel takes. */
+    /** The adapter's workgroups have too little memory or too few invocations for the kernel. */
     | 'workgroup-limits';
 
 declare module './relampago.js' {
     interface DeviceOptions {
         /**
-         * Multiplies matrices on the GPU in binary16, where the browser offers subgroups' matrices:
-         * both operands are rounded to the nearest binary16 (to ±∞ from 65,520 on), products are added
-         * up in `f32`. Products of a matrix and a vector, those that no buffer holds once sides are
-         * filled up to multiples of 128, convolutions and all that runs on SIMD are not rounded, and
-         * nothing is where `info.halfPrecision` is not `'used'`. Chromium offers them with
-         * `--enable-unsafe-webgpu` only. `false` unless given.
+         * Whether the GPU multiplies matrices in f16, if the browser offers subgroup matrices; false by default. Both
+         * operands are rounded to the nearest f16 (to ±∞ from 65,520 on), and sums are in `f32`. Matmuls with a vector,
+         * matmuls that need too large a buffer when their sides are filled up to multiples of 128, convolutions, and
+         * operations on SIMD stay in `f32`. So does everything if `info.halfPrecision` is not `'used'`. Chromium offers
+         * these matrices only with `--enable-unsafe-webgpu`.
          */
         halfPrecision?: boolean | undefined;
     }
@@ -135,17 +134,17 @@ declare module './relampago.js' {
         function newAsync(options?: DeviceOptions): Promise<GpuDevice>;
     }
     interface GpuDevice {
-        /** The sum of a `rows × cols` matrix, added up tile by tile. */
+        /** Returns the sum of a `rows × cols` matrix, which is computed tile by tile; 0 for an empty matrix. */
         tiledSum2d(values: Float32Array, rows: number, cols: number, abort?: AbortOptions): Promise<number>;
-        /** The largest value of a `rows × cols` matrix; −∞ of none, NaN if there is one. */
+        /** Returns the largest element of a `rows × cols` matrix: NaN if it has one, −∞ for an empty matrix. */
         tiledMax2d(values: Float32Array, rows: number, cols: number, abort?: AbortOptions): Promise<number>;
-        /** The smallest value of a `rows × cols` matrix; ∞ of none, NaN if there is one. */
+        /** Returns the smallest element of a `rows × cols` matrix: NaN if it has one, ∞ for an empty matrix. */
         tiledMin2d(values: Float32Array, rows: number, cols: number, abort?: AbortOptions): Promise<number>;
         /**
-         * Measures which of the GPU's kernels is the fastest for operations to come, and has it compute
-         * all of the same shape from then on: on this device, and on those created later with the same
-         * adapter and version of this package, also after the page was loaded again. There is a choice for products,
-         * softmaxes and norms; nothing is told of other operations, nor of what SIMD will compute.
+         * Measures which of the GPU's kernels is the fastest for each operation, and returns the times. From then on the
+         * fastest kernel runs all operations of the same shape: on this device, and on later devices with the same adapter
+         * and version of this package, also after the page is loaded again. Only matmuls, softmaxes and norms have a
+         * choice of kernels; the result has no entry for other operations or for those that run on SIMD.
          *
          * `await device.tune([['matmul', 512 * 256, 256 * 64, 512, 256, 64]])`
          */

@@ -89,7 +89,7 @@ impl Numbers for Q4 {
     }
 }
 
-/// Finite binary16.
+/// Finite f16 numbers.
 #[derive(Clone, Copy)]
 struct F16;
 
