@@ -22,9 +22,9 @@ use crate::device::executor::{Executor, PlanExecutor, Running};
 use crate::error::{Error, Result};
 use crate::graph::node::live;
 use crate::graph::{Explanation, Node, Plan, Repeat, Source};
+use crate::ops::Op;
 use crate::ops::indices::check_indices;
 use crate::ops::shape::output_len;
-use crate::ops::{Backend, Op};
 use run::Runtime;
 
 pub use program::Program;
@@ -161,11 +161,7 @@ impl GpuCommandBatch {
     /// recorded so far, or a program of them if there are placeholders.
     pub fn explain(&self) -> Explanation {
         let plan = self.planned();
-        let executor = match self.planned_backend() {
-            Backend::Simd => Executor::Cpu(self.device.cpu()),
-            _ => self.device.executor().clone(),
-        };
-        let executor = PlanExecutor::new(&executor, &plan);
+        let executor = PlanExecutor::new(&self.planned_executor(), &plan);
         plan.explain(|kernel| executor.backend_of(&plan, kernel))
     }
 
@@ -174,13 +170,9 @@ impl GpuCommandBatch {
         Plan::new(&self.nodes, &self.ends(), self.optimised)
     }
 
-    /// Returns the back-end that would run the plan: the device's own if there are placeholders, which only programs bind.
-    pub(crate) fn planned_backend(&self) -> Backend {
-        if self.placeholders.is_empty() && self.spares_gpu(&self.ends()) {
-            Backend::Simd
-        } else {
-            self.device.backend()
-        }
+    /// Returns what would run that plan.
+    pub(crate) fn planned_executor(&self) -> Executor {
+        self.executor_for(&self.ends())
     }
 
     /// Compiles a program that computes the given outputs and can run many times. Uploads are
@@ -409,21 +401,20 @@ impl GpuCommandBatch {
     }
 
     /// Returns the device's own back-end, or the CPU where a GPU is not worth the trip: it is if anything needed
-    /// is there already, or any operation alone would be sent there and all of them fit.
+    /// is there already, or any operation alone would be sent there and all of them fit. Only programs bind
+    /// placeholders, and they run on the device's own back-end.
     fn executor_for(&self, outputs: &[usize]) -> Executor {
-        if self.spares_gpu(outputs) {
-            Executor::Cpu(self.device.cpu())
-        } else {
-            self.device.executor().clone()
+        let own = self.device.executor();
+        match own.max_len() {
+            Some(max_len) if !self.needs_gpu(outputs, max_len) => Executor::Cpu(self.device.cpu()),
+            _ => own.clone(),
         }
     }
 
-    fn spares_gpu(&self, outputs: &[usize]) -> bool {
-        let max_len = self.device.executor().max_len();
-        max_len.is_some_and(|max_len| !self.needs_gpu(outputs, max_len))
-    }
-
     fn needs_gpu(&self, outputs: &[usize], max_len: usize) -> bool {
+        if !self.placeholders.is_empty() {
+            return true;
+        }
         let live = live(&self.nodes, outputs);
         let (mut chosen, mut longest) = (false, 0);
         for (node, _) in self.nodes.iter().zip(live).filter(|(_, live)| *live) {

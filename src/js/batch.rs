@@ -58,7 +58,12 @@ impl JsBatch {
     /// Returns the data that `explain` makes objects of.
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
-        let described = self.with(|batch| Ok(described(&batch.planned(), batch.planned_backend())));
+        let described = self.with(|batch| {
+            Ok(described(
+                &batch.planned(),
+                batch.planned_executor().backend(),
+            ))
+        });
         described.map_err(|error| to_js(&error))
     }
 
