@@ -10,7 +10,6 @@ pub(crate) use stamp::sources;
 use stamp::unless_made;
 use std::fs;
 use std::path::{Path, PathBuf};
-use wasm_bindgen_cli_support::Bindgen;
 use xshell::{Cmd, cmd};
 
 /// Options of wasm-opt. rustc has already optimised for speed; wasm-opt makes a download 3% smaller.
@@ -131,7 +130,7 @@ impl Variant {
             ),
             || {
                 let compiled = self.compile((entry, module), project, tools)?;
-                bind(&compiled, &folder)
+                glue::bind(&compiled, &folder)
             },
         )?;
         let content = fs::read(&bound).context("wasm-bindgen leaves a module")?;
@@ -157,7 +156,7 @@ impl Variant {
         let registry = Tools::cargo_home()?.join("registry/src");
         let remap = format!("--remap-path-prefix={}=", registry.display());
         let flags = [&[remap.as_str()], SMALL_CODE].concat();
-        let config = format!("target.wasm32-unknown-unknown.rustflags={flags:?}");
+        let config = format!("target.{TARGET}.rustflags={flags:?}");
         let features = module.features;
         let settings = module.settings.iter().flat_map(|set| ["--config", set]);
         // A target folder of its own, since cargo locks it.
@@ -195,22 +194,6 @@ impl Variant {
             .args(relaxed);
         Ok(optimise.run()?)
     }
-}
-
-/// Writes a compiled module with its script and types into a folder. wasm-bindgen is linked as a library: compiling
-/// its program and wasm-pack takes five minutes on a fresh machine.
-fn bind(compiled: &Path, folder: &Path) -> Result<()> {
-    let mut bindgen = Bindgen::new();
-    bindgen.input_path(compiled).out_name("relampago");
-    // `index.js` chooses the module; bundlers would look for the default one.
-    bindgen.web(true)?.omit_default_module_path(true);
-    let mut output = bindgen.typescript(true).generate_output()?;
-    output.emit(folder)?;
-    let (script, module) = (folder.join(GLUE[0]), output.wasm_mut());
-    // While functions have their names, which wasm-opt strips.
-    let adapted = glue::adapt(&fs::read_to_string(&script)?, module)?;
-    fs::write(script, adapted)?;
-    Ok(fs::write(folder.join(MODULE), module.emit_wasm())?)
 }
 
 /// One glue serves both modules, so both builds must have produced the same one.
