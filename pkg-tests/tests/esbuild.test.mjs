@@ -1,22 +1,6 @@
-import { copyFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { build } from 'esbuild';
+import { BUNDLERS } from '../support/bundlers.mjs';
 import { inBrowser } from '../support/in-browser.mjs';
 
-async function bundle(folder) {
-  const dist = join(folder, 'dist');
-  await build({
-    absWorkingDir: folder,
-    entryPoints: { page: 'esbuild-page.js' },
-    outdir: dist,
-    bundle: true,
-    format: 'esm',
-    logLevel: 'warning',
-    loader: { '.wasm': 'file' },
-    minify: true,
-  });
-  copyFileSync(join(folder, 'index.html'), join(dist, 'index.html'));
-  return dist;
-}
+const bundle = (folder) => BUNDLERS.esbuild(folder, { html: 'index.html', entryPoints: { page: 'esbuild-page.js' } });
 
 inBrowser('esbuild', bundle, { pages: ['index.html'], module: 'simd128' });
