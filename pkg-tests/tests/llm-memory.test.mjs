@@ -63,7 +63,7 @@ describe('memory of language models', () => {
     const collect = runInNewContext('gc');
     const { LanguageModel } = await import(pathToFileURL(join(folder, 'node_modules/relampago/llm/node.js')));
     const model = await LanguageModel.load(readFileSync(join(folder, 'tiny.gguf')));
-    const sizes = [];
+    const sizes = [await model.memoryBytes()];
     for (let round = 0; round < 6; round++) {
       for (let count = 0; count < 50; count++) {
         const session = await model.session();
@@ -76,7 +76,9 @@ describe('memory of language models', () => {
     }
     await model.reload(join(folder, 'tiny.gguf'));
     model.dispose();
-    assert.equal(sizes.at(-1), sizes[1], String(sizes));
+    // The collector chooses its moment, so a few sessions may live a round longer: four rounds that leak take
+    // twice what the first two take.
+    assert.ok(sizes.at(-1) - sizes[2] < (sizes[2] - sizes[0]) / 2, String(sizes));
   });
 
   const onLinux = { skip: process.platform !== 'linux' };
