@@ -147,9 +147,24 @@ fn tensor_methods() {
 fn documentation(op: &OpInfo) {
     println!("        /**");
     for line in op.docs {
-        println!("         *{line}");
+        println!("         *{}", in_javascript(line));
     }
     println!("         */");
+}
+
+/// Returns a line of Rust's documentation with JavaScript's names: `[`Rope`]` is a link to the type of the options,
+/// and `take_along_rows` is `takeAlongRows`.
+fn in_javascript(line: &str) -> String {
+    let link = |line: String, &(rust, options): &(&str, &str)| {
+        line.replace(&format!("[`{rust}`]"), &format!("{{@link {options}}}"))
+    };
+    let linked = OPTIONS.iter().fold(line.to_owned(), link);
+    let mut parts: Vec<String> = linked.split('`').map(str::to_owned).collect();
+    // Code is between the marks.
+    for code in parts.iter_mut().skip(1).step_by(2) {
+        *code = camel_case(code);
+    }
+    parts.join("`")
 }
 
 fn parameters(op: &OpInfo) -> impl Iterator<Item = String> {
@@ -173,17 +188,20 @@ fn method(op: &OpInfo, input: &str, last: Option<String>, result: &str) {
     );
 }
 
+/// The types of options, in Rust and in JavaScript.
+const OPTIONS: [(&str, &str); 7] = [
+    ("Conv2d", "Conv2dOptions"),
+    ("ConvLayer", "ConvLayerOptions"),
+    ("Matmul", "MatmulOptions"),
+    ("Rearrange", "RearrangeOptions"),
+    ("ReduceAxis", "ReduceAxisOptions"),
+    ("Rope", "RopeOptions"),
+    ("Attention", "AttentionOptions"),
+];
+
 fn type_name(rust: &str) -> &str {
-    match rust {
-        "Conv2d" => "Conv2dOptions",
-        "ConvLayer" => "ConvLayerOptions",
-        "Matmul" => "MatmulOptions",
-        "Rearrange" => "RearrangeOptions",
-        "ReduceAxis" => "ReduceAxisOptions",
-        "Rope" => "RopeOptions",
-        "Attention" => "AttentionOptions",
-        _ => "number",
-    }
+    let found = OPTIONS.iter().find(|(name, _)| *name == rust);
+    found.map_or("number", |(_, options)| options)
 }
 
 fn camel_case(name: &str) -> String {

@@ -4,8 +4,9 @@ use crate::ops::{Matmul, Op, OpClass};
 
 /// The least work of each class of operations for which the automatic choice uses the GPU.
 ///
-/// The work of a matmul or a convolution is its number of multiply–adds; that of every other
-/// operation is the number of input elements. [`Policy::NEVER`] keeps a class on SIMD. The
+/// The work of a matmul, a convolution or an attention is its number of multiply–adds; that of
+/// `gather_rows` is the number of elements that it reads, and that of every other operation the
+/// number of input elements. [`Policy::NEVER`] keeps a class on SIMD. The
 /// thresholds hold for calls from and to host memory: a copy to and from a GPU is slower than a
 /// CPU's pass over the same elements, so only work that grows faster than its data gains by the
 /// GPU. Data that is already on the GPU ([`crate::DeviceBuffer`]) stays there whatever the policy

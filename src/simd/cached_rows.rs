@@ -1,7 +1,8 @@
 //! Rows of keys and values as words, in the types that [`CacheType`] describes.
 
 use super::InstructionSet;
-use super::isa::{Isa, Kernel, constant, constant_bits, dispatch};
+use super::half::widen;
+use super::isa::{Isa, Kernel, dispatch};
 use crate::tensor::CacheType;
 use crate::tensor::cache_type::BLOCK_LEN;
 use crate::tensor::quantized::half::{f16_to_f32, f32_to_f16};
@@ -145,19 +146,4 @@ impl Kernel for UnpackHalves<'_> {
             }
         }
     }
-}
-
-/// The numbers of the f16 in the upper halves of integers.
-#[inline(always)]
-pub(super) fn widen<I: Isa>(isa: I, bits: I::Bits) -> I::F32 {
-    /// 2¹¹², which makes up for the difference of the exponents' biases.
-    const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
-    /// The exclusive or of the exponents of 2¹⁶ and of infinity.
-    const TO_INFINITY: i32 = (0xff ^ (127 + 16)) << 23;
-    let digits = isa.and_bits(isa.shr_bits(bits, 3), constant_bits!(isa, 0x0fff_e000));
-    let finite = isa.mul(isa.reinterpret(digits), constant!(isa, REBIAS));
-    let special = isa.xor_bits(isa.to_bits(finite), constant_bits!(isa, TO_INFINITY));
-    let beyond = isa.ge(finite, constant!(isa, 65_536.0));
-    let magnitude = isa.select(beyond, isa.reinterpret(special), finite);
-    isa.with_sign(magnitude, isa.reinterpret(bits))
 }

@@ -16,6 +16,7 @@ mod elementwise;
 mod functions;
 mod fused_loop;
 mod gather;
+mod half;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;

@@ -93,23 +93,17 @@ impl Best {
                 }
                 self.candidates.push(Candidate { value, index });
                 if self.candidates.len() == self.k * CANDIDATES {
-                    least = Some(self.keep_best());
+                    least = self.keep_best();
                 }
             }
         }
         self.keep_best();
-        self.candidates.sort_unstable_by(|a, b| a.rank(*b));
     }
 
-    /// Drops all but the `k` best candidates, and returns the least of them.
-    fn keep_best(&mut self) -> f32 {
-        let last = self.k.min(self.candidates.len()).saturating_sub(1);
-        if self.candidates.is_empty() {
-            return f32::NEG_INFINITY;
-        }
-        self.candidates
-            .select_nth_unstable_by(last, |a, b| a.rank(*b));
-        self.candidates.truncate(last + 1);
-        self.candidates[last].value
+    /// Sorts the candidates, drops all but the `k` best, and returns the least of them.
+    fn keep_best(&mut self) -> Option<f32> {
+        self.candidates.sort_unstable_by(|a, b| a.rank(*b));
+        self.candidates.truncate(self.k);
+        self.candidates.last().map(|candidate| candidate.value)
     }
 }

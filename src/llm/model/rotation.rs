@@ -1,6 +1,6 @@
 //! Rotary position embedding.
 
-use crate::ops::rope::frequency;
+use crate::ops::rope::{cosine_and_sine, frequency};
 use crate::simd::rotate;
 use std::ops::Range;
 
@@ -51,9 +51,8 @@ impl Rotation {
         let mut angles = Vec::new();
         for position in positions {
             for frequency in &self.frequencies {
-                let angle = position as f64 * frequency;
-                let [cos, sin] = [libm::cos(angle), libm::sin(angle)];
-                angles.push([cos, sin].map(|part| (self.magnitude * part) as f32));
+                let parts = cosine_and_sine(position as f64 * frequency);
+                angles.push(parts.map(|part| (self.magnitude * part) as f32));
             }
         }
         angles

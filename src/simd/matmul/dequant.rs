@@ -4,6 +4,7 @@ use super::panel::{KC, MADE_COLS, Part, Strips};
 use super::tile::VECTORS;
 use super::{BLOCK_COLS, Matrix, multiply, pieces};
 use crate::error::Result;
+use crate::simd::half::widen_finite;
 use crate::simd::isa::{Isa, MAX_LANES, ROUNDING};
 use crate::simd::threads::Cpu;
 use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat, WordLayout};
@@ -98,18 +99,7 @@ impl Numbers for F16 {
 
     #[inline(always)]
     fn values<I: Isa>(self, isa: I, words: I::Bits, shift: u32) -> I::F32 {
-        const REBIAS: i32 = (127 - 15) << 23;
-        const SMALLEST_NORMAL: i32 = REBIAS + (1 << 23);
-        let half = isa.shr_bits(words, shift);
-        let magnitude = isa.shl_bits(isa.and_bits(half, isa.splat_bits(0x7fff)), 13);
-        let sign = isa.shl_bits(isa.and_bits(half, isa.splat_bits(0x8000)), 16);
-        let smallest = isa.reinterpret(isa.splat_bits(SMALLEST_NORMAL));
-        let normal = isa.reinterpret(isa.add_bits(magnitude, isa.splat_bits(REBIAS)));
-        // A subnormal number is the fraction of the smallest normal one.
-        let above = isa.add_bits(magnitude, isa.splat_bits(SMALLEST_NORMAL));
-        let subnormal = isa.sub(isa.reinterpret(above), smallest);
-        let value = isa.select(isa.lt(normal, smallest), subnormal, normal);
-        isa.reinterpret(isa.xor_bits(isa.to_bits(value), sign))
+        widen_finite(isa, isa.shl_bits(words, 16 - shift))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of weights that are numbers, and of types without a kernel.
 
 use super::{AHEAD, Dequantized, Prepared};
-use crate::simd::cached_rows::widen;
+use crate::simd::half::widen;
 use crate::simd::isa::{Isa, constant_bits};
 use crate::simd::reduce::sum_lanes;
 use crate::tensor::ggml::WeightType;

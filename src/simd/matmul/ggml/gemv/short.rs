@@ -2,7 +2,7 @@
 
 use super::prepare::elements_at;
 use super::{AHEAD, Gemv, Prepared, checked};
-use crate::simd::cached_rows::widen;
+use crate::simd::half::widen;
 use crate::simd::isa::{Isa, Kernel, constant_bits};
 use crate::simd::reduce::sum_lanes;
 
