@@ -5,6 +5,7 @@ import { dtypes, images } from './tensors-dtypes.js';
 import { jit, jitMistakes, stacks } from './tensors-jit.js';
 import { long } from './tensors-long.js';
 import { random } from './tensors-random.js';
+import { disposals, manyPrograms, signals, uploads } from './tensors-uses.js';
 
 /** Everything that a page or Node checks; `count` is the number of random cases. */
 export async function runTensors(relampago, { backend, worker = false, count }) {
@@ -26,6 +27,12 @@ export async function runTensors(relampago, { backend, worker = false, count }) 
     jit: await jit(device),
     jitMistakes: await jitMistakes(device),
     stacks: await stacks(relampago, device),
+    uses: {
+      manyPrograms: await manyPrograms(device),
+      uploads: await uploads(device),
+      disposals: await disposals(relampago, device),
+      signals: await signals(device),
+    },
   };
 }
 

@@ -155,7 +155,20 @@ function verify(t, results, count) {
   });
   JIT_MISTAKES.forEach((start, i) => assert.ok(results.jitMistakes[i].startsWith(start), results.jitMistakes[i]));
   assert.equal(Object.values(results.stacks).includes(false), false, JSON.stringify(results.stacks));
+  verifyUses(results.uses);
   assert.deepEqual(results.scopes, { values: [4, 6], inner: 'DISPOSED', outer: 'no error' });
+}
+
+function verifyUses({ manyPrograms, uploads, disposals, signals }) {
+  assert.deepEqual(manyPrograms, [], 'sums that are wrong');
+  assert.deepEqual(uploads, { count: 1, sums: Array(10).fill(4000) });
+  const reads = (length) => [length, length, length, length];
+  assert.deepEqual(disposals.results, [2, 2, 2, 2000, 2000, 2000].map(reads));
+  assert.match(disposals.gone, /^DISPOSED /);
+  const of = (name) => [`ABORTED ${name}: aborted by the caller`, 'why', `INVALID_ARGUMENT ${name}: \`signal\` is 5, but must be an AbortSignal`, 'no error'];
+  assert.deepEqual(signals, {
+    data: of('data'), computed: of('data'), run: of('run'), read: of('read'), none: of('read'), large: of('run'),
+  });
 }
 
 test('tensors in Node', (t) => {

@@ -85,7 +85,9 @@ export const compiled = (device, f) => {
     return traced(async (...args) => {
         const nodes = args.map((value, at) => beside('jit', `args[${at}]`, value, { device }));
         const recording = find(nodes);
-        await kept('jit', nodes.filter((node) => !node.isLeaf));
+        const computed = nodes.filter((node) => !node.isLeaf);
+        // Without a wait, arguments that are leaves may be disposed of after the call.
+        computed.length > 0 && await kept('jit', computed);
         return run(device, recording, nodes);
     });
 };

@@ -44,6 +44,8 @@ export class Node {
     #signature;
     /** How often a leaf's values went to the device. */
     uses = 0;
+    /** The upload of a leaf's values that is under way, if any. */
+    uploading;
 
     /** `source` is that of a leaf: values or a `Resident`. */
     constructor(device, shape, { op = 'leaf', inputs = [], parameters = NONE, source, dtype = 'f32' }) {

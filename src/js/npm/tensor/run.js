@@ -89,24 +89,30 @@ const withMemory = async (f) => {
     }
 };
 
-/** Moves a leaf's values to the device. */
-const upload = async (leaf) => {
+/** Moves a leaf's values to the device, once for all who ask meanwhile. */
+const upload = (leaf) => (leaf.uploading ??= moved(leaf).finally(() => (leaf.uploading = undefined)));
+
+const moved = async (leaf) => {
     const { source } = leaf;
     const resident = new Resident(await withMemory(() => leaf.device.upload(source)));
     if (leaf.source === source) {
         leaf.source = resident;
         return;
     }
-    // It was uploaded or disposed of meanwhile.
+    // It was disposed of meanwhile.
     resident.release();
 };
 
 /** Uploads the large ones of leaves that were used before, so that they are copied twice at most. */
-const settleLeaves = (leaves) => {
-    const large = leaves.filter((leaf) => !(leaf.source instanceof Resident) && leaf.size >= LEAST_RESIDENT);
-    const again = large.filter((leaf) => leaf.uses++ > 0);
-    return again.length > 0 ? Promise.all(again.map(upload)) : undefined;
+const settleLeaves = async (leaves) => {
+    const large = leaves.filter((leaf) => isOnHost(leaf) && leaf.size >= LEAST_RESIDENT);
+    await Promise.all(large.filter((leaf) => leaf.uploading || leaf.uses++ > 0).map(upload));
 };
+
+const isOnHost = ({ isLeaf, source }) => isLeaf && source && !(source instanceof Resident);
+
+/** Returns a leaf's source, which a `Resident` keeps until it is released. */
+const retained = ({ source }) => (source instanceof Resident ? source.retain() : source);
 
 /** Returns what results need: nodes in order, the leaves among these, and the key of their program if there is any. */
 const recordingOf = (results) => {
@@ -116,25 +122,30 @@ const recordingOf = (results) => {
     return { order, leaves, results, key };
 };
 
+/** What stands for a program where a recording needs none: places of leaves. */
+const unplanned = (ready) => {
+    ready.catch(() => {}); // Whoever waits for it is told, unless another error comes first.
+    return { ready, users: 0 };
+};
+
 /**
  * Finds or plans the program of a recording; calls `use` with it, the places of results, and the sources of the leaves
- * `given` in place of the recording's own.
+ * `given` in place of the recording's own. The sources are those of now, whatever is disposed of meanwhile.
  */
 const withPlan = async ({ order, results, key }, given, use) => {
     requireSources(given);
     const [{ device }] = order;
     const make = () => plan(device, order, results);
-    const entry = key === undefined ? { ready: make(), users: 0 } : programsOf(device).find(key, make);
-    const uploads = settleLeaves(given);
-    if (uploads) {
-        // They make leaves of leaves, so the structure stays the same.
-        await uploads;
-        requireSources(given);
-    }
+    const entry = key === undefined ? unplanned(make()) : programsOf(device).find(key, make);
     // Nothing releases the sources, nor disposes of the program, before it is done.
-    const sources = given.map(({ source }) => (source instanceof Resident ? source.retain() : source));
     entry.users += 1;
+    const sources = given.map(retained);
     try {
+        // Uploads make leaves of leaves, so the structure stays the same.
+        await settleLeaves(given);
+        given.forEach((leaf, at) => {
+            sources[at] = sources[at] instanceof Resident || leaf.isDisposed ? sources[at] : retained(leaf);
+        });
         const { program, places } = await entry.ready;
         return await withMemory(() => use(program, places, sources));
     } finally {
@@ -184,17 +195,20 @@ export const read = async (nodes, options) => {
 
 /** Computes nodes whose results stay on the device, and makes leaves of them. */
 export const keep = async (nodes, options) => {
-    requireSources(nodes.filter((node) => node.isLeaf));
-    const values = nodes.filter((node) => node.isLeaf && !(node.source instanceof Resident) && !node.isDisposed);
-    await Promise.all(values.map(upload));
-    const results = [...new Set(nodes.filter((node) => !(node.source instanceof Resident)))];
-    requireSources(nodes);
-    if (results.length === 0) {
-        return;
+    const leaves = nodes.filter((node) => node.isLeaf);
+    requireSources(leaves);
+    const uploads = Promise.all(leaves.filter(isOnHost).map(upload));
+    // Both begin at once: what is disposed of from now on is still there for them.
+    await Promise.all([uploads, keepComputed([...new Set(nodes.filter((node) => !node.isLeaf))], options)]);
+    requireSources(leaves);
+};
+
+const keepComputed = async (results, options) => {
+    if (results.length > 0) {
+        const recording = recordingOf(results);
+        settleImages(recording.order);
+        await keepRecorded(recording, recording.leaves, results, options);
     }
-    const recording = recordingOf(results);
-    settleImages(recording.order);
-    await keepRecorded(recording, recording.leaves, results, options);
 };
 
 /** Computes a recording's results with the leaves `given` in place of its own, and makes leaves of the nodes `made`. */
@@ -210,7 +224,7 @@ export const keepRecorded = async (recording, given, made, options) => {
         residents.forEach((resident, at) => used.has(at) || resident.release());
     });
     // Those that are nothing but values of the host.
-    await Promise.all(made.filter(({ source }) => source && !(source instanceof Resident)).map(upload));
+    await Promise.all(made.filter(isOnHost).map(upload));
 };
 
 /** Makes a leaf of a node that was computed, unless another run did meanwhile. */

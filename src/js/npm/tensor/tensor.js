@@ -9,7 +9,7 @@ import * as linear from './linear.js';
 import * as movement from './movement.js';
 import { Node } from './node.js';
 import { operands } from './operand.js';
-import { ABORT, optionsOf } from './options.js';
+import { abortable } from './options.js';
 import { leaf, number } from './record.js';
 import { keep, read } from './run.js';
 import { enter } from './scope.js';
@@ -209,14 +209,14 @@ const indicesOf = (indices, x, axis) => {
 
 /** Computes nodes and returns their values, each in an array of its type. */
 export const readAll = async (op, nodes, options) => {
-    const all = await read(nodes, optionsOf(op, options, ABORT));
+    const all = await abortable(op, options, (known) => read(nodes, known));
     return all.map((values, at) => arrayOf(nodes[at].dtype, values));
 };
 
 /** Computes nodes that stay on the device. What was not there before belongs to the innermost scope. */
 export const kept = async (op, nodes, options) => {
     const computed = nodes.filter((node) => !node.isLeaf);
-    await keep(nodes, optionsOf(op, options, ABORT));
+    await abortable(op, options, (known) => keep(nodes, known));
     computed.forEach(enter);
 };
 

@@ -1,0 +1,68 @@
+// Tensors that several reads use at once, that are disposed of while they are read, and reads that are aborted.
+
+const outcome = (promise) => promise.then((value) => value ?? 'no error', ({ code, message }) => `${code} ${message}`);
+
+/** More programs at once than a device keeps. */
+export async function manyPrograms(device) {
+  const x = device.tensor(Float32Array.from({ length: 20_000 }, (_, i) => Math.floor(i / 200)), [100, 200]);
+  const sums = await Promise.all(Array.from({ length: 100 }, (_, row) => outcome(x.slice([row]).sum().item())));
+  return sums.filter((sum, row) => sum !== 200 * row);
+}
+
+/** How often the values of one tensor go to the device where many reads use it at once. */
+export async function uploads(device) {
+  const x = device.tensor(new Float32Array(2000).fill(2));
+  let count = 0;
+  device.upload = (values) => {
+    count += 1;
+    return Object.getPrototypeOf(device).upload.call(device, values);
+  };
+  const sums = await Promise.all(Array.from({ length: 10 }, () => x.sum().item()));
+  await device.run([x, x.add(1)]);
+  delete device.upload;
+  return { count, sums };
+}
+
+/** What reads come to whose tensor is disposed of right after they began: with values here and on the device. */
+export async function disposals({ GpuDevice }, device) {
+  const results = [];
+  for (const length of [2, 2000]) {
+    for (const uses of [0, 1, 2]) {
+      const x = device.tensor(new Float32Array(length).fill(1));
+      for (let use = 0; use < uses; use++) {
+        await x.sum().item();
+      }
+      const reads = [x.sum().item(), x.data().then((values) => values.length), x.sum().run().then((sum) => sum.item())];
+      reads.push(device.jit((a) => a.sum())(x).then((sum) => sum.item()));
+      x.dispose();
+      results.push(await Promise.all(reads.map(outcome)));
+    }
+  }
+  // A leaf that is read again on a disposed device fails, and nothing else does.
+  const gone = await GpuDevice.create({ backend: 'simd', worker: device.info.worker });
+  const x = gone.tensor(new Float32Array(2000));
+  await x.data();
+  gone.dispose();
+  return { results, gone: await outcome(x.data()) };
+}
+
+/** What comes of signals for tensors that are computed, and for those that are not. */
+export async function signals(device) {
+  const x = device.tensor([1, 2]);
+  const aborted = { signal: AbortSignal.abort('why') };
+  const calls = {
+    data: (options) => x.data(options),
+    computed: (options) => x.add(1).data(options),
+    run: (options) => x.run(options),
+    read: (options) => device.read([x], options),
+    none: (options) => device.read([], options),
+    large: (options) => device.tensor(new Float32Array(2000)).run(options),
+  };
+  const results = {};
+  for (const [name, call] of Object.entries(calls)) {
+    const { cause } = await call(aborted).then(() => ({}), (error) => error);
+    const right = await outcome(call({ signal: new AbortController().signal }).then(() => undefined));
+    results[name] = [await outcome(call(aborted)), cause, await outcome(call({ signal: 5 })), right];
+  }
+  return results;
+}
