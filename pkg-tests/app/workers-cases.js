@@ -3,6 +3,7 @@
 
 import { run } from './app.js';
 import { optionMistakes } from './option-mistakes.js';
+import { streams } from './streams.js';
 import { abortLater, codeOf, create, watchWorkers } from './workers-tools.js';
 
 export * from './abort-cases.js';
@@ -59,11 +60,14 @@ export async function mistakes(relampago, backend) {
   const results = [];
   for (const device of await devices(relampago, { backend })) {
     const other = await create(relampago, { backend });
+    const local = await relampago.GpuDevice.create({ backend });
     results.push({
       calls: await calls(code, device),
       batches: await batches(code, device, other),
-      programs: await programs(code, device, other),
+      programs: await programs(code, device, other, local),
       options: await optionMistakes(relampago, device),
+      messages: await messages(relampago, device),
+      streams: await streams(device),
       disposed: await afterDispose(code, device),
     });
   }
@@ -76,6 +80,8 @@ async function calls(code, device) {
   return {
     mismatch: await code(() => device.vecAdd(one, two)),
     array: await code(() => device.relu([1, 2])),
+    buffer: await code(async () => device.relu(await device.upload(one))),
+    weights: await code(() => device.matmulCache().weights({ foo: 1 })),
     nothing: await code(() => device.vecAdd(one)),
     text: await code(() => device.scale(one, '2')),
     symbol: await code(() => device.scale(one, Symbol('2'))),
@@ -92,6 +98,17 @@ async function calls(code, device) {
   };
 }
 
+async function messages({ TensorView }, device) {
+  const message = (call) => call().then(() => 'no error', (error) => error.message);
+  const view = new TensorView([1, 1]);
+  return [
+    await message(() => device.matmulView(view, [1], view, Float32Array.of(1))),
+    await message(() => device.matmulView(view, Float32Array.of(1), view, 1)),
+    await message(() => device.rebuild({ sginal: 1 })),
+    await message(() => device.tune([], { sginal: 1 })),
+  ];
+}
+
 async function batches(code, device, other) {
   const batch = device.batch();
   const id = batch.upload(Float32Array.of(1, 2));
@@ -100,7 +117,9 @@ async function batches(code, device, other) {
   const results = {
     upload: await code(() => batch.upload([1, 2])),
     id: await code(() => batch.relu('id')),
+    negativeId: await code(() => batch.relu(-1)),
     foreignId: await code(() => batch.relu(foreignId)),
+    cache: await code(() => batch.matmulCached({}, 'w', id, 1)),
     foreignBuffer: await code(() => batch.input(foreignBuffer)),
     early: await code(() => batch.read(id)),
     earlyKeep: await code(() => batch.keep(id)),
@@ -120,7 +139,7 @@ async function batches(code, device, other) {
   return results;
 }
 
-async function programs(code, device, other) {
+async function programs(code, device, other, local) {
   const batch = device.batch();
   const [x, y] = [batch.placeholder(2), batch.placeholder(2)];
   const sum = batch.vecAdd(x, y);
@@ -143,6 +162,13 @@ async function programs(code, device, other) {
     times: await code(() => program.runN([two, two], 0, [[0, 0]])),
     pair: await code(() => program.runN([two, two], 2, [[0]])),
     place: await code(() => program.runN([two, two], 2, [[0, 2]])),
+    symbol: await code(() => program.runN([two, two], Symbol('2'), [])),
+    symbolPlace: await code(() => program.runN([two, two], 2, [[0, Symbol('0')]])),
+    triple: await code(() => program.runN([two, two], 2, [[0, 0, 0]])),
+    feedback: await code(() => program.runN([two, two], 2, { 0: 0 })),
+    otherKind: await code(async () => program.run([two, await (device.info.worker ? local : other).upload(two)])),
+    extraInto: await code(() => program.read([two, two], { into: [new Float32Array(2), new Float32Array(2)] })),
+    numberInto: await code(() => program.read([two, two], { into: [1] })),
     aborted: await code(() => program.run([two, two], { signal: AbortSignal.abort() })),
     abortedRun: await code(() => abortLater((options) => program.run([two, two], options))),
     plan: (await program.explain()).kernels.map(({ operations }) => operations.join()),
@@ -349,7 +375,7 @@ export async function options(relampago) {
   await relampago.default();
   const code = (options) => codeOf(relampago, () => relampago.GpuDevice.create(options));
   const codes = [];
-  for (const wrong of [{ threads: 0 }, { threads: 1.5 }, { threads: '2' }, { threads: 1000 }, { worker: 'yes' }]) {
+  for (const wrong of [{ threads: 0 }, { threads: 1.5 }, { threads: '2' }, { threads: 1000 }, { worker: 'yes' }, { worker: 0 }, { worker: null }]) {
     codes.push(await code(wrong));
   }
   codes.push(await code({ worker: true, backend: 'cuda' }));

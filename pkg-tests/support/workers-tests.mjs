@@ -93,7 +93,7 @@ export async function workersIn(engine) {
 
     test('wrong options', async () => {
       const codes = await result('options');
-      assert.deepEqual(codes, [...Array(7).fill('INVALID_ARGUMENT'), 'ABORTED', 'ABORTED']);
+      assert.deepEqual(codes, [...Array(9).fill('INVALID_ARGUMENT'), 'ABORTED', 'ABORTED']);
     });
 
     test('one module is loaded for all', async () => {

@@ -123,6 +123,19 @@ describe('node', () => {
       ...['DeviceBuffer', 'GpuCommandBatch', 'GpuDevice', 'GpuMatmulCache', 'Program'].map(noConstructor),
     ]);
   });
+  test('streams give each result as soon as it is there', () => {
+    const output = execFileSync('node', ['streams-node.js'], { cwd: folder, encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(output), {
+      list: [2, 4, 6],
+      promises: [2],
+      none: [],
+      failing: [2, 4, 'the source'],
+      answering: [2, 4, 6],
+      stopped: [[2, 4], ['ended']],
+      silent: [2],
+      wrong: [[2, 'INVALID_ARGUMENT'], ['INVALID_ARGUMENT']],
+    });
+  });
   test('loops that dispose of nothing give their memory back', () => {
     const output = execFileSync('node', ['loops-node.js'], { cwd: folder, encoding: 'utf8' });
     const megabytes = JSON.parse(output);

@@ -132,11 +132,9 @@ const fit = (result, into) => {
         throw invalid('into', into, WITHIN);
     }
     if (present !== result.length) {
+        const has = present < 0 ? `is ${shown(into)}` : `has ${present} values`;
         const length = result.length ?? 'results that are arrays';
-        throw new RelampagoError(
-            'LENGTH_MISMATCH',
-            `\`into\` has ${into?.length} values, but must be a Float32Array for ${length}`,
-        );
+        throw new RelampagoError('LENGTH_MISMATCH', `\`into\` ${has}, but must be a Float32Array for ${length}`);
     }
 };
 
@@ -151,6 +149,9 @@ const placed = (result, into) => {
 
 /** Results in arrays, once all of these are right. */
 const allPlaced = (results, into) => {
+    if (into.length > results.length) {
+        throw new RelampagoError('LENGTH_MISMATCH', `\`into\` has ${into.length} arrays for ${results.length} results`);
+    }
     results.forEach((result, place) => {
         fit(result, into[place]);
         const own = into[place];
@@ -225,6 +226,7 @@ Object.defineProperty(GpuDevice.prototype, 'info', {
 
 for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], ['tiledMin2d', 'min']]) {
     GpuDevice.prototype[name] = async function (values, rows, cols, options) {
+        requireOwner(this, GpuDevice, 'device', name);
         requireAbortable(options, name);
         return this.tiledReduce2d(reduction, values, rows, cols, options);
     };
@@ -232,15 +234,17 @@ for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], [
 
 /** Classes, methods whose only option is `signal`, and the places of the options. */
 const ABORTABLE = [
-    [GpuDevice, { upload: 1, matmulView: 4, tiledReduce2d: 4, tiledReducePartial: 4 }],
-    [GpuCommandBatch, { compile: 1, execute: 0 }],
-    [GpuMatmulCache, { insert: 3, insertBlocks: 3, matmulCached: 3 }],
+    [GpuDevice, 'device', { upload: 1, matmulView: 4, tiledReduce2d: 4, tiledReducePartial: 4, rebuild: 0 }],
+    [GpuCommandBatch, 'batch', { compile: 1, execute: 0 }],
+    [GpuMatmulCache, 'cache', { insert: 3, insertBlocks: 3, matmulCached: 3 }],
 ];
-for (const [{ prototype }, places] of ABORTABLE) {
+for (const [Class, what, places] of ABORTABLE) {
+    const { prototype } = Class;
     for (const [method, place] of Object.entries(places)) {
         const { [method]: call } = prototype;
         // A call with wrong arguments rejects its promise; it throws nothing.
         prototype[method] = async function (...values) {
+            requireOwner(this, Class, what, method);
             requireAbortable(values[place], method);
             const result = await call.apply(this, values);
             isFull() && await makeRoom();
@@ -257,11 +261,23 @@ const setArguments = (program, args = []) => {
     return args.length;
 };
 
+const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every(Number.isInteger);
+
+/** Returns how often a program runs and what it feeds back, which are numbers: a message can have them. */
+export const repetition = (times = 1, feedback = []) => {
+    if (typeof times !== 'number') {
+        throw invalid('times', times, 'a whole number');
+    }
+    if (!list('feedback', feedback).every(isPair)) {
+        throw invalid('feedback', feedback, 'an array of pairs [result, argument]');
+    }
+    return [times, feedback];
+};
+
 /** Runs a program with these arguments. */
-const start = async (program, args, read, options, times = 1, feedback = []) => {
+const start = async (program, args, read, options, [times, feedback] = repetition()) => {
     const count = setArguments(program, args);
-    const pairs = list('feedback', feedback).flatMap((pair) => [pair?.[0], pair?.[1]]);
-    const results = await program.start(count, read, times, pairs, options);
+    const results = await program.start(count, read, times, feedback.flat(), options);
     isFull() && await makeRoom();
     return results;
 };
@@ -322,26 +338,6 @@ Object.assign(Program.prototype, {
 
     async runN(args, times, feedback, options) {
         requireAbortable(options, 'runN');
-        return start(this, args, false, options, times, feedback);
-    },
-
-    async *stream(runs, options) {
-        if (!(runs?.[Symbol.asyncIterator] ?? runs?.[Symbol.iterator])) {
-            throw invalid('runs', runs, 'an iterable');
-        }
-        requireAbortable(options, 'stream');
-        // The next run is under way while the last one's results are looked at.
-        let last;
-        for await (const args of runs) {
-            const next = this.read(args, { signal: options?.signal });
-            next.catch(() => {}); // Whoever takes the result is told.
-            if (last) {
-                yield await last;
-            }
-            last = next;
-        }
-        if (last) {
-            yield await last;
-        }
+        return start(this, args, false, options, repetition(times, feedback));
     },
 });

@@ -1,7 +1,8 @@
-import { GpuDevice, RelampagoError, load } from './core.js';
+import { GpuDevice, RelampagoError, invalid, load } from './core.js';
 import { requireNames } from './options.js';
 import { moduleUrl } from './instructions.js';
 import { loader } from './loader.js';
+import './streams.js';
 import { remembering } from './tuning.js';
 
 export { Tensor } from './tensor/device.js';
@@ -14,14 +15,19 @@ export {
 
 /** For what is loaded below; no part of the interface. */
 export {
-    cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes, requireAbortable, traced,
+    cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
+    requireAbortable, traced,
 } from './core.js';
 
 const { create } = GpuDevice;
 
 /** Creates a device here or, where workers or threads are asked for, with the script that is loaded for these. */
 const open = async (options) => {
-    if (!options?.worker && (options?.threads ?? 1) === 1) {
+    const { worker = false } = options ?? {};
+    if (typeof worker !== 'boolean') {
+        throw invalid('worker', worker, 'true or false');
+    }
+    if (!worker && (options?.threads ?? 1) === 1) {
         return create(options);
     }
     const workers = await import('./workers/create.js').catch((error) => {

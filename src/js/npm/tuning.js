@@ -1,7 +1,8 @@
 // Pages remember from one visit to the next which kernels were measured to be the fastest: the page's IndexedDB
 // holds a device's choices, as bytes that know their version, under the adapter's name. Workers do not.
 
-import { GpuDevice, RelampagoError, classOf, ops } from './core.js';
+import { GpuDevice, RelampagoError, classOf, ops, requireAbortable } from './core.js';
+import { requireOwner } from './mix_ups.js';
 
 const settled = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -37,6 +38,8 @@ export async function remembering(device) {
 }
 
 GpuDevice.prototype.tune = async function (operations, options) {
+    requireOwner(this, GpuDevice, 'device', 'tune');
+    requireAbortable(options, 'tune');
     const place = (list) => (Array.isArray(list) ? ops.findIndex(([name]) => name === list[0]) : -1);
     const places = Array.isArray(operations) ? operations.map(place) : [-1];
     if (places.includes(-1)) {

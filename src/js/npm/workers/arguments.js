@@ -1,6 +1,6 @@
 // What callers give, on its way to a worker.
 
-import { RelampagoError, classOf, invalid, requireAbortable } from '../core.js';
+import { DeviceBuffer, RelampagoError, classOf, invalid, requireAbortable } from '../core.js';
 import { untilAborted } from '../until_aborted.js';
 
 const MOST_SPARE = 16;
@@ -28,6 +28,9 @@ export function copied(value, names) {
     }
     if (Array.isArray(value)) {
         return value.map((one) => copied(one));
+    }
+    if (value instanceof DeviceBuffer) {
+        return {}; // It is as wrong.
     }
     return properties(value, names?.split(' '));
 }

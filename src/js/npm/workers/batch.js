@@ -1,4 +1,6 @@
-import { DeviceBuffer, GpuCommandBatch, RelampagoError, cachedLength, checked, foreign, invalid, list, ops } from '../core.js';
+import {
+    DeviceBuffer, GpuCommandBatch, GpuMatmulCache, RelampagoError, cachedLength, checked, foreign, invalid, list, ops,
+} from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
 import { ready, remote } from './handle.js';
@@ -53,7 +55,10 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     }
 
     matmulCached(cache, name, input, m) {
-        if (cache?.handle?.link !== this.handle.link) {
+        if (!(cache instanceof GpuMatmulCache)) {
+            throw invalid('cache', cache, 'a GpuMatmulCache');
+        }
+        if (cache.handle?.link !== this.handle.link) {
             throw foreign('cache', 'device');
         }
         const length = cachedLength(cache, name, this.#lengthOf(input), m);
@@ -135,7 +140,7 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     }
 
     #lengthOf(id) {
-        if (!Number.isSafeInteger(id)) {
+        if (!Number.isSafeInteger(id) || id < 0) {
             throw invalid('id', id, 'a BufferId');
         }
         if (!this.#lengths.has(id)) {

@@ -1,4 +1,4 @@
-import { GpuDevice, RelampagoError, TensorView, invalid, ops, requireAbortable, traced } from '../core.js';
+import { GpuDevice, RelampagoError, TensorView, checked, invalid, ops, requireAbortable, traced } from '../core.js';
 import { abortable, copied, forward } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
@@ -98,10 +98,13 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
             const shapes = `\`b\` is ${rows}×${n} beside ${m}×${k}`;
             throw new RelampagoError('INVALID_ARGUMENT', `${shapes}, but must be of as many rows as \`a\` has columns`);
         }
+        checked('a', a);
+        checked('b', b);
         return this.matmul(aView.gather(a), bView.gather(b), m, k, n, options);
     }
 
     async rebuild(options) {
+        requireAbortable(options, 'rebuild');
         return this.handle.link && this.#again(options);
     }
 }

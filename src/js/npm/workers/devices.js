@@ -8,9 +8,6 @@ const MOST_THREADS = 64;
 /** A device with the options for workers; `create` makes one without, and `spawn` a worker. */
 export async function createWith(create, spawn, options) {
     const { worker = false, threads = 1 } = options;
-    if (typeof worker !== 'boolean') {
-        throw invalid('worker', worker, 'true or false');
-    }
     if (!Number.isInteger(threads) || threads < 1 || threads > MOST_THREADS) {
         throw invalid('threads', threads, `a whole number from 1 to ${MOST_THREADS}`);
     }

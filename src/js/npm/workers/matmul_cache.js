@@ -3,6 +3,10 @@ import { forward } from './arguments.js';
 import { remote } from './handle.js';
 
 /** Weights that a worker holds. */
-export class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {}
-forward(RemoteMatmulCache.prototype, { insert: 3, insertBlocks: 3, matmulCached: 3, weights: 0, remove: 1 });
+export class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {
+    async weights() {
+        return this.handle.call('weights');
+    }
+}
+forward(RemoteMatmulCache.prototype, { insert: 3, insertBlocks: 3, matmulCached: 3, remove: 1 });
 rememberShapes(RemoteMatmulCache.prototype);

@@ -1,4 +1,4 @@
-import { Program, checked, foreign, list, traced } from '../core.js';
+import { DeviceBuffer, Program, checked, foreign, list, repetition, traced } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
 import { remote } from './handle.js';
@@ -27,7 +27,7 @@ export class RemoteProgram extends remote(Program, 'Program') {
     }
 
     runN(args, times, feedback, options) {
-        return abortable(options, () => this.#start('runN', args, [times, feedback]), 'runN');
+        return abortable(options, () => this.#start('runN', args, repetition(times, feedback)), 'runN');
     }
 
     /** Nothing is done at once. */
@@ -60,11 +60,11 @@ export class RemoteProgram extends remote(Program, 'Program') {
     /** What stands for arguments in a message: numbers of buffers, and copies of values. */
     #arguments(args = []) {
         return list('args', args).map((argument) => {
-            if (!(argument instanceof RemoteBuffer)) {
+            if (!(argument instanceof DeviceBuffer)) {
                 checked('argument', argument);
                 return copied(argument);
             }
-            if (argument.handle.link !== this.handle.link) {
+            if (argument.handle?.link !== this.handle.link) {
                 throw foreign('argument', 'device');
             }
             return argument.handle.number;

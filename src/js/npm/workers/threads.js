@@ -1,7 +1,7 @@
 // Large operations on SIMD, divided among the calling thread and helpers in workers. The kernels
 // treat every row alike, so the values are those of one thread.
 
-import { GpuCommandBatch, lengthOf, ops } from '../core.js';
+import { GpuCommandBatch, lengthOf, ops, requireAbortable } from '../core.js';
 import { abortable, allocated, copied, reuse, taken } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { plans } from './plans.js';
@@ -40,7 +40,10 @@ function employed(device, helpers, again) {
             : runOp.call(device, index, values, options);
     };
     device.helpers = () => present().length;
-    device.rebuild = async (abort) => device.info && again(abort);
+    device.rebuild = async (abort) => {
+        requireAbortable(abort, 'rebuild');
+        return device.info && again(abort);
+    };
     for (const end of ['dispose', 'free']) {
         const own = device[end];
         device[end] = () => {
