@@ -1,13 +1,21 @@
 let channel;
+/** Those who wait, in the order of their messages. */
+const waiting = [];
+
+const open = () => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => waiting.shift()();
+    return port2;
+};
 
 /** Resolves in another task: meanwhile this thread hears messages, and runs finalizers. Timers would be late in hidden tabs. */
 export const pause = () => {
     if (globalThis.setImmediate) {
         return new Promise(setImmediate);
     }
-    channel ??= new MessageChannel();
+    channel ??= open();
     return new Promise((resolve) => {
-        channel.port1.onmessage = resolve;
-        channel.port2.postMessage(undefined);
+        waiting.push(resolve);
+        channel.postMessage(undefined);
     });
 };
