@@ -23,6 +23,13 @@ export function options(given, checks) {
     return checked;
 }
 
+/** Refuses the call of a constructor that has no engine, which is a user's. */
+export function made(engine, what, method) {
+    if (!engine) {
+        throw new RelampagoError('UNSUPPORTED', `${what} are made by ${method}`);
+    }
+}
+
 const check = (valid, requirement) => (value, what) => {
     if (!valid(value)) {
         throw invalid(what, value, requirement);
@@ -52,7 +59,11 @@ export function tokens(list, what = 'tokens') {
     if (typeof list?.length !== 'number' || typeof list === 'string') {
         throw invalid(what, list, 'an array of token ids');
     }
-    return Uint32Array.from(list, (token) => count(token, what));
+    try {
+        return Uint32Array.from(list, (token) => count(token, what));
+    } catch (error) {
+        throw error instanceof RangeError ? invalid(`${what}.length`, list.length, 'a length that an array can have') : error;
+    }
 }
 
 /** Biases by token id, as pairs. */
@@ -66,6 +77,20 @@ export function biases(object, what) {
         }
         return [count(Number(id), what), number(bias, `${what}[${id}]`)];
     });
+}
+
+/** An object as JSON; functions, and objects whose `toJSON` says so, have none. */
+function json(object, what) {
+    let text;
+    try {
+        text = JSON.stringify(object);
+    } catch (error) {
+        throw new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is no JSON: ${error.message}`, error);
+    }
+    if (text === undefined) {
+        throw invalid(what, object, 'an object that has JSON');
+    }
+    return text;
 }
 
 /** The schema, as JSON, of OpenAI's `response_format`; undefined for text. */
@@ -85,11 +110,7 @@ export function responseFormat(format, what) {
                 throw invalid(`${inner}.schema`, schema, 'a JSON schema');
             }
             requireNames(format.json_schema, ['schema', 'name', 'description', 'strict'], `\`${inner}\`: `);
-            try {
-                return JSON.stringify(schema);
-            } catch (error) {
-                throw new RelampagoError('INVALID_ARGUMENT', `\`${inner}.schema\` is no JSON: ${error.message}`, error);
-            }
+            return json(schema, `${inner}.schema`);
         }
         default:
             throw invalid(`${what}.type`, format?.type, "'text', 'json_object' or 'json_schema'");
@@ -116,16 +137,47 @@ export function messages(list) {
     ]);
 }
 
-/** Bytes, whose buffer stays the caller's. */
-export function bytes(value, what) {
-    if (ArrayBuffer.isView(value)) {
-        return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+/** Does what throws a `TypeError` where the buffer of `value` is detached. */
+function within(value, what, work) {
+    try {
+        return work();
+    } catch (error) {
+        throw error instanceof TypeError ? invalid(what, value, 'within its buffer, which was detached or became too short') : error;
     }
-    if (!(value instanceof ArrayBuffer)) {
+}
+
+/** The bytes of a buffer or a view. */
+export const view = (value, what) =>
+    within(value, what, () => (ArrayBuffer.isView(value)
+        ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+        : new Uint8Array(value)));
+
+/** A copy of bytes, which the caller may change or transfer while a call waits for its turn. */
+export function bytes(value, what) {
+    if (!ArrayBuffer.isView(value) && !(value instanceof ArrayBuffer)) {
         throw invalid(what, value, 'an ArrayBuffer or a Uint8Array');
     }
-    return new Uint8Array(value);
+    return view(value, what).slice();
 }
+
+/** A copy of a Float32Array of `length` values. */
+export function floats(value, length, what) {
+    if (!(value instanceof Float32Array)) {
+        throw invalid(what, value, 'a Float32Array');
+    }
+    view(value, what);
+    if (value.length !== length) {
+        throw new RelampagoError('LENGTH_MISMATCH', `\`${what}\` has ${value.length} values, but must have ${length}`);
+    }
+    return within(value, what, () => new Float32Array(value));
+}
+
+/** Throws if a signal has aborted. */
+export const unaborted = (signal) => {
+    if (signal?.aborted) {
+        throw aborted(signal);
+    }
+};
 
 export const aborted = (signal) => new RelampagoError('ABORTED', 'aborted by the caller', signal?.reason);
 

@@ -35,6 +35,13 @@ const tellTokens = (session, push) => {
     } catch {}
 };
 
+/** Frees something of the module, which after a trap may still count it as used: then nothing of it is usable. */
+const release = (one) => {
+    try {
+        return one?.free();
+    } catch {}
+};
+
 export class Engine {
     /** Pieces that are being written: a piece may be of a buffer that the next one is read into. */
     mostPieces = 1;
@@ -74,7 +81,7 @@ export class Engine {
 
     /** Frees what there is of a model's file; resolves when that is done. */
     #free() {
-        const freed = [this.#bytes, this.#file, this.#arrival].map((one) => one?.free());
+        const freed = [this.#bytes, this.#file, this.#arrival].map(release);
         this.#bytes = this.#file = this.#arrival = undefined;
         return Promise.all(freed);
     }
@@ -130,18 +137,25 @@ export class Engine {
     }
 
     tokenize(text, special) {
+        this.#check();
         return this.#model.tokenize(text, special);
     }
 
     detokenize(tokens) {
+        this.#check();
         return this.#model.detokenize(tokens);
     }
 
-    /** One after the other: each needs all of the thread, and the model's memory. */
+    /**
+     * One after the other: each needs all of the thread, and the model's memory. What is under way when the engine is
+     * disposed of ends with that error, as in a worker.
+     */
     #inTurn(work) {
-        const result = this.#turn.then(() => {
+        const result = this.#turn.then(async () => {
             this.#check();
-            return work();
+            const value = await work();
+            this.#check();
+            return value;
         });
         this.#turn = result.catch(() => {});
         return result.catch((error) => {
@@ -163,7 +177,7 @@ export class Engine {
     }
 
     removeLora(number) {
-        this.#model?.removeLora(number);
+        this.#inTurn(() => this.#model.removeLora(number)).catch(() => {});
     }
 
     /** A vector for each text; `number` cancels it, as a generation. */
@@ -182,10 +196,11 @@ export class Engine {
         });
     }
 
-    /** Makes a session, of saved bytes if there are any; returns its number. */
+    /** Makes a session, of saved bytes if there are any, which become the engine's; returns its number. */
     openSession(saved, lora) {
         return this.#inTurn(async () => {
             await pause(); // So that sessions that nobody has any more are closed.
+            this.#check();
             return this.#keep(await this.#model.session(saved, lora));
         });
     }
@@ -203,7 +218,10 @@ export class Engine {
         return this.#numbers;
     }
 
-    /** Places a matrix of quantised weights on a device; returns its number, which is one of sessions, and the back-end. */
+    /**
+     * Places a matrix of quantised weights on a device; returns its number, which is one of sessions, and the back-end.
+     * `blocks` become the engine's.
+     */
     openMatrix(type, blocks, rows, cols, choice) {
         return this.#inTurn(async () => {
             const device = this.#devices.get(choice) ?? await Device.open(choice);
@@ -220,8 +238,9 @@ export class Engine {
         });
     }
 
+    /** Frees a session once the calls before have ended; resolves then. */
     closeSession(number) {
-        this.#inTurn(() => {
+        return this.#inTurn(() => {
             this.#sessions.get(number)?.free();
             this.#sessions.delete(number);
         }).catch(() => {});
@@ -283,14 +302,15 @@ export class Engine {
         return this.#memory.buffer.byteLength;
     }
 
+    /** Ends what is under way, and frees everything then: the module does not free what a call uses. */
     dispose() {
         this.#disposed = true;
-        this.#sessions.forEach((session) => session.free());
-        this.#sessions.clear();
-        this.#devices.forEach((device) => device.free());
-        this.#devices.clear();
-        this.#model?.free();
-        this.#model = undefined;
-        this.#free();
+        this.#turn.then(() => {
+            [...this.#sessions.values(), ...this.#devices.values(), this.#model].forEach(release);
+            this.#sessions.clear();
+            this.#devices.clear();
+            this.#model = undefined;
+            return this.#free();
+        });
     }
 }

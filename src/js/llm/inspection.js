@@ -12,11 +12,7 @@ const PART_BYTES = 1 << 20;
 
 /** Reads the beginnings of a model's files; returns what they say. */
 export async function inspect(sources, { contextLength, cacheType, signal, worker }) {
-    const stop = () => {
-        if (signal?.aborted) {
-            throw check.aborted(signal);
-        }
-    };
+    const stop = () => check.unaborted(signal);
     stop();
     const engine = worker ? new WorkerEngine() : new Engine();
     try {

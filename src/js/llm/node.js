@@ -23,13 +23,18 @@ host.readModule = (source) => {
 };
 
 host.openFile = async (source) => {
-    const path = pathOf(source);
+    const failed = (cause) => {
+        throw new RelampagoError('FILE', `the model could not be read from ${path ?? source}: ${cause.message}`, cause);
+    };
+    let path;
+    try {
+        path = pathOf(source);
+    } catch (error) {
+        failed(error); // Not every `file:` URL has a path.
+    }
     if (path === undefined) {
         return undefined;
     }
-    const failed = (cause) => {
-        throw new RelampagoError('FILE', `the model could not be read from ${path}: ${cause.message}`, cause);
-    };
     const { size } = await stat(path).catch(failed);
     const pieces = (async function* () {
         try {

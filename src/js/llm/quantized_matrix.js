@@ -1,5 +1,6 @@
 import * as check from './check.js';
 import { Engine } from './engine.js';
+import { RelampagoError } from './error.js';
 import { host } from './host.js';
 import { compiled } from './module.js';
 import { WorkerEngine } from './worker_engine.js';
@@ -9,13 +10,6 @@ const TYPES = [
 ];
 
 const OPTIONS = { device: check.oneOf('auto', 'gpu', 'simd'), worker: check.boolean };
-
-const floats = (value, what) => {
-    if (!(value instanceof Float32Array)) {
-        throw check.invalid(what, value, 'a Float32Array');
-    }
-    return value;
-};
 
 /** The engines of matrices, of this thread and of a worker, each with the number of its matrices. */
 const shared = new Map();
@@ -46,6 +40,9 @@ function join(worker) {
     return { started: own.started, leave };
 }
 
+/** An error of the module, which calls `bytes` blocks. */
+const named = (error) => new RelampagoError(error.code, error.message.replaceAll('`blocks`', '`bytes`'), error);
+
 /** A matrix of quantised weights. */
 export class QuantizedMatrix {
     #engine;
@@ -55,6 +52,7 @@ export class QuantizedMatrix {
 
     /** Use `QuantizedMatrix.fromBlocks`. */
     constructor(engine, leave, number, properties) {
+        check.made(engine, 'matrices', 'QuantizedMatrix.fromBlocks');
         this.#engine = engine;
         this.#leave = leave;
         this.#number = number;
@@ -74,24 +72,24 @@ export class QuantizedMatrix {
             return new QuantizedMatrix(engine, leave, number, { type, rows, cols, backend });
         } catch (error) {
             leave();
-            throw error;
+            throw error.code === 'LENGTH_MISMATCH' ? named(error) : error;
         }
     }
 
     async matmul(x, m = 1) {
-        floats(x, 'x');
         check.count(m, 'm');
+        const copy = check.floats(x, m * this.cols, 'x');
         if (this.#disposed) {
             throw check.disposed('QuantizedMatrix');
         }
-        return this.#engine.session(this.#number, 'matmul', [x, m]);
+        return this.#engine.session(this.#number, 'matmul', [copy, m]);
     }
 
     dispose() {
         if (!this.#disposed) {
             this.#disposed = true;
-            this.#engine.closeSession(this.#number);
-            this.#leave();
+            // The engine stays until the matrix's calls have ended.
+            this.#engine.closeSession(this.#number).then(this.#leave);
         }
     }
 

@@ -1,6 +1,6 @@
 // Where the bytes of a model come from: pieces that are read one after the other.
 
-import { aborted, invalid } from './check.js';
+import { aborted, invalid, unaborted, view } from './check.js';
 import { host } from './host.js';
 import { openRemote } from './remote_model.js';
 import { PIECE, chunks, split } from './stream.js';
@@ -42,11 +42,9 @@ async function openLocal(source, arrived) {
     if (kind === 'Blob' || kind === 'File') {
         return local(source.size, chunks(source.stream()), arrived);
     }
-    if (ArrayBuffer.isView(source)) {
-        return local(source.byteLength, [new Uint8Array(source.buffer, source.byteOffset, source.byteLength)], arrived);
-    }
-    if (kind === 'ArrayBuffer' || kind === 'SharedArrayBuffer') {
-        return local(source.byteLength, [new Uint8Array(source)], arrived);
+    if (ArrayBuffer.isView(source) || kind === 'ArrayBuffer' || kind === 'SharedArrayBuffer') {
+        const bytes = view(source, 'source');
+        return local(bytes.length, [bytes], arrived);
     }
     if (kind === 'String' || kind === 'URL') {
         const file = await host.openFile?.(source);
@@ -78,13 +76,17 @@ export function resolve(source) {
 
 /** Reads a source of some megabytes whole. */
 export async function wholeFile(source, signal) {
+    unaborted(signal);
     const file = await open(source, { cache: false, signal });
     try {
         const pieces = [];
         for await (const piece of file.pieces()) {
+            unaborted(signal);
             pieces.push(piece.slice());
         }
-        return new Uint8Array(await new Blob(pieces).arrayBuffer());
+        const bytes = new Uint8Array(await new Blob(pieces).arrayBuffer());
+        unaborted(signal);
+        return bytes;
     } catch (error) {
         throw signal?.aborted ? aborted(signal) : error;
     } finally {

@@ -138,11 +138,11 @@ export class WorkerEngine {
     }
 
     openSession(saved, lora) {
-        return this.#call('openSession', [saved, lora]);
+        return this.#call('openSession', [saved, lora], { transfer: saved && [saved.buffer] });
     }
 
-    openMatrix(...values) {
-        return this.#call('openMatrix', values);
+    openMatrix(type, blocks, rows, cols, choice) {
+        return this.#call('openMatrix', [type, blocks, rows, cols, choice], { transfer: [blocks.buffer] });
     }
 
     session(number, method, values) {
@@ -150,7 +150,7 @@ export class WorkerEngine {
     }
 
     closeSession(number) {
-        this.#call('closeSession', [number]).catch(() => {});
+        return this.#call('closeSession', [number]).catch(() => {});
     }
 
     cancel(number) {
