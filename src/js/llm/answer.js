@@ -2,6 +2,7 @@
 
 import { startChat } from './chat.js';
 import * as check from './check.js';
+import { RelampagoError } from './error.js';
 import { Generation } from './generation.js';
 
 /** The checks of options that answers of models and of sessions have. */
@@ -26,19 +27,33 @@ export const ANSWER = {
 
 const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
 
+/** The most characters of a schema that an error shows. */
+const SHOWN = 200;
+
+/** An error that shows only the beginning of a long schema. */
+const shortened = (error, schema) => {
+    const isLong = schema.length > SHOWN && error.message.includes(schema);
+    return isLong ? new RelampagoError(error.code, error.message.replace(schema, () => `${schema.slice(0, SHOWN)}…`)) : error;
+};
+
 /** Generates on an engine; first loads what JSON schemas need. */
 export async function generated(engine, number, request, push) {
-    if (request.options.json_schema !== undefined) {
-        await startChat(engine);
+    const schema = request.options.json_schema;
+    if (schema === undefined) {
+        return engine.generate(number, request, push);
     }
-    return engine.generate(number, request, push);
+    await startChat(engine);
+    return engine.generate(number, request, push).catch((error) => {
+        throw shortened(error, schema);
+    });
 }
 
 /**
  * Returns an answer with checked options. `current` has the engine and counts its requests; `generate` begins to generate
- * with the request's number, the engine's options, and a function for pieces.
+ * with the request's number, the engine's options, and a function for pieces. `keep` keeps what the answer uses, and
+ * returns a function that ends that.
  */
-export function answer(current, { signal, ...options }, generate) {
+export function answer(current, { signal, ...options }, generate, keep = () => () => {}) {
     options.seed ??= randomSeed();
     options.json_schema = options.response_format;
     if (options.top_logprobs !== undefined && !options.logprobs) {
@@ -47,5 +62,5 @@ export function answer(current, { signal, ...options }, generate) {
     // OpenAI's two options are one here.
     options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
     const number = ++current.requests;
-    return new Generation((push) => generate(number, options, push), () => current.engine.cancel(number), signal);
+    return new Generation((push) => generate(number, options, push), () => current.engine.cancel(number), signal, keep());
 }

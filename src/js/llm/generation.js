@@ -3,11 +3,15 @@ import { linked } from './linked.js';
 import { traceAll } from './stack.js';
 import { untilAborted } from './until_aborted.js';
 
+/** Ends the uses of answers that nobody has asked for. */
+const registry = new FinalizationRegistry((release) => release());
+
 /** An answer: an async iterable of text that begins to be generated when it is first asked for. */
 export class Generation {
     #start;
     #signal;
     #cancel;
+    #release;
     #done;
     /** Pieces that nobody has iterated over yet. */
     #pieces = [];
@@ -26,11 +30,13 @@ export class Generation {
     /** The number of tokens that existed before. */
     #resumed = 0;
 
-    /** `start` begins to generate with a function for pieces; `cancel` ends that. */
-    constructor(start, cancel, signal) {
+    /** `start` begins to generate with a function for pieces; `cancel` ends that. `release` is called after the end. */
+    constructor(start, cancel, signal, release) {
         this.#start = start;
         this.#cancel = cancel;
         this.#signal = signal;
+        this.#release = release;
+        registry.register(this, release);
     }
 
     /** The ids of the tokens generated so far. */
@@ -121,6 +127,7 @@ export class Generation {
     #run() {
         this.#done ??= this.#generate().finally(() => {
             this.#ended = true;
+            this.#release();
             this.#wake();
         });
         return this.#done;

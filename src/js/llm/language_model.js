@@ -60,6 +60,8 @@ export class LanguageModel {
     /** Weak references. */
     #sessions = new Set();
     #disposed = false;
+    /** The reload that is under way: its source, and a promise of whether it succeeded. */
+    #reloading;
 
     /** Use `LanguageModel.load`. */
     constructor({ engine, info } = {}, source, options) {
@@ -89,17 +91,41 @@ export class LanguageModel {
         if (source === undefined) {
             throw check.invalid('source', source, 'given again: the bytes that the model was loaded from are not kept');
         }
-        this.#current.engine.dispose();
-        const { engine, info } = await start(source, { ...this.#options, signal, onProgress });
+        while (this.#reloading) {
+            const { source: same, ended } = this.#reloading;
+            if ((await untilAborted(signal, () => ended, check.aborted)) && same === source) {
+                return;
+            }
+            this.#used();
+        }
+        const renewed = this.#renew(source, { signal, onProgress });
+        const ended = renewed.then(() => true, () => false).finally(() => (this.#reloading = undefined));
+        this.#reloading = { source, ended };
+        await ended;
+        await renewed;
+    }
+
+    /** Loads the model anew, in place of the engine once the source is open. */
+    async #renew(source, options) {
+        const onOpen = () => this.#current.engine.dispose();
+        const { engine, info } = await start(source, { ...this.#options, ...options, onOpen });
+        const faults = [];
+        const renew = async (all) => {
+            for (const one of all) {
+                await one?.renew(engine).catch((error) => faults.push(error));
+            }
+        };
+        // Numbers of adapters are those of the engine that answers.
+        await renew([...this.#loras]);
         if (this.#disposed) {
             engine.dispose();
             this.#used();
         }
         this.#current.engine = engine;
         this.#info = info;
-        const sessions = [...this.#sessions].map((reference) => reference.deref());
-        for (const each of [...this.#loras, ...sessions]) {
-            await each?.renew();
+        await renew([...this.#sessions].map((reference) => reference.deref()));
+        if (faults.length > 0) {
+            throw faults[0];
         }
     }
 
@@ -131,20 +157,28 @@ export class LanguageModel {
         const options = check.options(given, GENERATE);
         // Logits of a prompt that is read in other pieces are rounded in another way.
         options.fresh = options.seed !== undefined && options.after === undefined;
-        options.lora = this.#pairs(options.lora);
-        const generate = async (number, checked, push) => generated(this.#used(), number, { ...request, options: checked }, push);
-        return answer(this.#current, options, generate);
+        const chosen = this.#chosen(options.lora);
+        const generate = async (number, checked, push) => {
+            // A reload gives adapters other numbers.
+            const asked = { ...request, options: { ...checked, lora: Lora.pairs(chosen) } };
+            return generated(this.#used(), number, asked, push);
+        };
+        return answer(this.#current, options, generate, () => Lora.keep(chosen));
     }
 
-    #pairs(lora = []) {
-        return Lora.pairs(lora, 'lora', this.#current);
+    #chosen(lora = []) {
+        return Lora.chosen(lora, 'lora', this.#current);
     }
 
     async loadLora(source, options) {
         const { alpha, signal } = check.options(options, LORA);
         this.#used();
         const lora = new Lora(this.#current, await wholeFile(source, signal), alpha, this.#loras);
-        await lora.renew();
+        await lora.renew(this.#used());
+        if (signal?.aborted) {
+            lora.dispose();
+            throw check.aborted(signal);
+        }
         return lora;
     }
 
@@ -160,9 +194,9 @@ export class LanguageModel {
     }
 
     #session(saved, lora = []) {
-        const engine = this.#used();
-        const open = async () => engine.openSession(saved, this.#pairs(lora));
-        return Session.open(this.#current, this.#sessions, () => this.#pairs(lora), open);
+        this.#used();
+        const chosen = this.#chosen(lora);
+        return Session.open(this.#current, this.#sessions, chosen, (engine) => engine.openSession(saved, Lora.pairs(chosen)));
     }
 
     async embed(texts, options) {

@@ -12,18 +12,14 @@ import { WorkerEngine } from './worker_engine.js';
 /** The bytes at the beginning of a file that most metadata are in. */
 const HEAD = 8 * PIECE;
 
-/** Loads a model; returns its engine and its `info`. */
-export async function start(source, { cache, device = 'auto', signal, onProgress, contextLength, cacheType, worker }) {
-    const stop = () => {
-        if (signal?.aborted) {
-            throw check.aborted(signal);
-        }
-    };
+/** Loads a model; returns its engine and its `info`. `onOpen` is called once the first file is open. */
+export async function start(source, { cache, device = 'auto', signal, onProgress, onOpen, contextLength, cacheType, worker }) {
+    const stop = () => check.unaborted(signal);
     stop();
     const engine = worker ? new WorkerEngine() : new Engine();
     try {
         const options = { contextLength, cacheType, device };
-        const info = await load(engine, partsOf(source), { cache, signal, onProgress, options }, stop);
+        const info = await load(engine, partsOf(source), { cache, signal, onProgress, onOpen, options }, stop);
         stop();
         return { engine, info: Object.freeze({ ...info, worker }) };
     } catch (error) {
@@ -98,6 +94,8 @@ async function movePart(engine, source, options, state, stop) {
     const file = await open(source, options);
     try {
         if (state) {
+            stop();
+            options.onOpen?.();
             state.isOnGpu = await engine.start(await compiled(), file.size, options.arriving);
         } else {
             await engine.addPart(file.size);

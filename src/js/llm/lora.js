@@ -1,5 +1,6 @@
 import * as check from './check.js';
 import { RelampagoError } from './error.js';
+import { requireNames } from './options.js';
 
 /** An adapter of a model. */
 export class Lora {
@@ -7,21 +8,34 @@ export class Lora {
     #file;
     #alpha;
     #all;
+    /** The engine's number; undefined if the engine has no such adapter. */
     #number;
     #layers = 0;
     #disposed = false;
+    /** The number of answers and sessions that use it, for which it stays after `dispose`. */
+    #uses = 0;
 
     /** Use `model.loadLora`. `current` has the model's engine, `all` the adapters of the model. */
     constructor(current, file, alpha, all) {
+        check.made(current?.engine, 'adapters', 'model.loadLora');
         this.#current = current;
         this.#file = file;
         this.#alpha = alpha;
         this.#all = all;
     }
 
-    /** Gives the adapter to the model's engine, which a reload has replaced. */
-    async renew() {
-        [this.#number, this.#layers] = await this.#current.engine.addLora(this.#file, this.#alpha);
+    /** Gives the adapter to an engine: the model's, or the one that will be. */
+    async renew(engine) {
+        const [number, layers] = await engine.addLora(this.#file, this.#alpha).catch((error) => {
+            this.#number = undefined;
+            throw error;
+        });
+        if (this.#isUnused) {
+            engine.removeLora(number);
+            return;
+        }
+        this.#number = number;
+        this.#layers = layers;
         this.#all.add(this);
     }
 
@@ -30,28 +44,56 @@ export class Lora {
         return this.#layers;
     }
 
-    dispose() {
-        if (!this.#disposed) {
-            this.#disposed = true;
-            this.#all.delete(this);
+    get #isUnused() {
+        return this.#disposed && this.#uses === 0;
+    }
+
+    #freeUnused() {
+        if (this.#isUnused && this.#all.delete(this) && this.#number !== undefined) {
             this.#current.engine.removeLora(this.#number);
         }
     }
 
-    /** Pairs of the module's number and a factor, for adapters of a model. */
-    static pairs(list, what, current) {
-        return (Array.isArray(list) ? list : [list]).flatMap((each, i) => {
+    dispose() {
+        this.#disposed = true;
+        this.#freeUnused();
+    }
+
+    /** Checks the adapters that a user chooses; returns each with its factor. */
+    static chosen(choice, what, current) {
+        return (Array.isArray(choice) ? choice : [choice]).map((each, i) => {
             const { lora, scale = 1 } = each instanceof Lora ? { lora: each } : Object(each);
             if (!(lora instanceof Lora)) {
                 throw check.invalid(`${what}[${i}]`, each, 'a Lora, or an object { lora, scale }');
             }
+            each === lora || requireNames(each, ['lora', 'scale'], `\`${what}[${i}]\`: `);
             if (lora.#current !== current) {
                 throw new RelampagoError('FOREIGN', `\`${what}[${i}]\` belongs to another model: load it for this one`);
             }
             if (lora.#disposed) {
                 throw check.disposed('Lora');
             }
-            return [lora.#number, check.number(scale, `${what}[${i}].scale`)];
+            return { lora, scale: check.number(scale, `${what}[${i}].scale`) };
+        });
+    }
+
+    /** Keeps adapters that were chosen; returns a function that ends that. */
+    static keep(chosen) {
+        const loras = chosen.map(({ lora }) => lora);
+        loras.forEach((lora) => lora.#uses++);
+        return () => loras.splice(0).forEach((lora) => {
+            lora.#uses--;
+            lora.#freeUnused();
+        });
+    }
+
+    /** Pairs of the engine's number and a factor, for adapters that were chosen. */
+    static pairs(chosen) {
+        return chosen.flatMap(({ lora, scale }) => {
+            if (lora.#number === undefined) {
+                throw check.disposed('Lora');
+            }
+            return [lora.#number, scale];
         });
     }
 

@@ -1,48 +1,60 @@
 import { ANSWER, answer, generated } from './answer.js';
 import * as check from './check.js';
+import { Lora } from './lora.js';
 import { traceAll } from './stack.js';
 
 /** Closes sessions that nobody has any more. */
 const registry = new FinalizationRegistry((registration) => close(registration));
 
-const close = ({ engine, number, sessions, reference }) => {
+const close = ({ engine, number, sessions, reference, release }) => {
     sessions.delete(reference);
     engine.closeSession(number);
+    release();
 };
 
 /** Tokens that a model has read. */
 export class Session {
     #current;
-    #pairs;
-    /** What outlives the object: the engine that has the session and the number there, which a reload replaces. */
+    /** The adapters, with their factors. */
+    #chosen;
+    /**
+     * What outlives the object: the engine that has the session and the number there, which a reload replaces, and what
+     * ends its use of adapters.
+     */
     #registration;
     /** The tokens so far, which a reload reads again. */
     #tokens;
     #disposed = false;
 
     /** Use `model.session`. `current` has the model's engine, `sessions` weak references to the sessions of the model. */
-    constructor(current, sessions, pairs, { engine, number }, tokens) {
+    constructor(current, sessions, chosen, { engine, number, release } = {}, tokens) {
+        check.made(engine, 'sessions', 'model.session');
         const reference = new WeakRef(this);
         this.#current = current;
-        this.#pairs = pairs;
-        this.#registration = { engine, number, sessions, reference };
+        this.#chosen = chosen;
+        this.#registration = { engine, number, sessions, reference, release };
         this.#tokens = tokens;
         sessions.add(reference);
         registry.register(this, this.#registration, reference);
     }
 
-    /** Makes a session of the number that `open` returns; `pairs` lists its adapters. */
-    static async open(current, sessions, pairs, open) {
+    /** Makes a session of the number that `open` returns for an engine; `chosen` lists its adapters. */
+    static async open(current, sessions, chosen, open) {
         const { engine } = current;
-        const number = await open();
-        const tokens = await engine.session(number, 'tokens', []);
-        return new Session(current, sessions, pairs, { engine, number }, [...tokens]);
+        const release = Lora.keep(chosen);
+        try {
+            const number = await open(engine);
+            const tokens = await engine.session(number, 'tokens', []);
+            return new Session(current, sessions, chosen, { engine, number, release }, [...tokens]);
+        } catch (error) {
+            release();
+            throw error;
+        }
     }
 
-    /** Reads the tokens again with the model's engine, which a reload has replaced. */
-    async renew() {
-        const { engine } = this.#current;
-        const number = await engine.openSession(undefined, this.#pairs());
+    /** Reads the tokens again with an engine that a reload has put in place of the session's. */
+    async renew(engine) {
+        const number = await engine.openSession(undefined, Lora.pairs(this.#chosen));
         if (this.#disposed) {
             engine.closeSession(number);
             return;
@@ -120,7 +132,7 @@ export class Session {
     }
 
     async fork() {
-        return Session.open(this.#current, this.#registration.sessions, this.#pairs, () => this.#call('fork'));
+        return Session.open(this.#current, this.#registration.sessions, this.#chosen, () => this.#call('fork'));
     }
 
     async save() {
