@@ -10,7 +10,12 @@ const image = (options) =>
 const buffer = await device.upload(x);
 const tensor = device.tensor(x);
 const batch = device.batch();
-const { relu } = device;
+const { relu, upload, batch: newBatch, tiledSum2d, tune, rebuild } = device;
+const { uniform } = device.random;
+const { read: readBuffer } = buffer;
+const program = await batch.compile([batch.relu(batch.placeholder(4))]);
+const { run, read, runN, time, stream } = program;
+const { input } = batch;
 
 const messages = [];
 for (const wrong of [
@@ -30,6 +35,22 @@ for (const wrong of [
   () => batch.relu(buffer),
   () => batch.relu(tensor),
   () => GpuDevice.create({ backed: 'simd' }),
+  () => upload(x),
+  () => newBatch(),
+  () => tiledSum2d(x, 2, 2),
+  () => tune([]),
+  () => rebuild(),
+  () => readBuffer(),
+  () => run([x]),
+  () => read([x]),
+  () => runN([x], 1, []),
+  () => time([x]),
+  () => stream([[x]]).next(),
+  () => input(buffer),
+  () => uniform([2], { seed: 1 }),
+  () => program.read([x], { into: [1] }),
+  () => program.read([x], { into: [new Float32Array(4), new Float32Array(4)] }),
+  () => program.runN([x], 2, [[0, 0, 0]]),
 ]) {
   try {
     await wrong();

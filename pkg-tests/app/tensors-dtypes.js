@@ -12,6 +12,7 @@ export async function dtypes({ Tensor }, device) {
     indices, truths, top: x.topK(2).indices, any: truths.any(1), not: truths.not(), moved: indices.reshape([1, 2]).transpose(),
     joined: truths.concat(truths), stacked: Tensor.stack([indices, indices]), mixed: Tensor.concat([indices, indices.add(1)]),
     again: device.tensor(await indices.data()), bytes: device.tensor(Uint8Array.of(1, 2), [2, 1]), picked: x.gather(Uint32Array.of(1), 1),
+    gathered: x.gather(Float32Array.of(1, 0)),
     sum: truths.sum(), hot: indices.oneHot(3), none: device.zeros([0, 3]).argmax(1),
     nan: special.isNan(), finite: special.isFinite(), fused: special.abs().sqrt().sub(Infinity).isNan(),
   };

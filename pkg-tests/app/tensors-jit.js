@@ -24,7 +24,8 @@ export async function jit(device) {
 }
 
 /** The codes and messages of mistakes. */
-export async function jitMistakes(device) {
+export async function jitMistakes({ GpuDevice }, device) {
+  const other = await GpuDevice.create({ backend: 'simd' });
   const messageOf = async (f, ...args) => {
     try {
       return `nothing thrown, but ${await device.jit(f)(...args)}`;
@@ -48,6 +49,12 @@ export async function jitMistakes(device) {
       return a.add(gone);
     }, x),
     await messageOf((a) => a.matmul(1), x),
+    await messageOf((a) => {
+      const all = [a];
+      all.push({ all });
+      return all;
+    }, x),
+    await messageOf(() => other.tensor([1])),
   ];
 }
 

@@ -17,7 +17,7 @@ export async function everything(signal: AbortSignal, points: Float32Array): Pro
     x.sum(), x.sum(0), x.mean([0, 1], { keepDims: true }), x.max({ keepDims: true }), x.argmax(1), x.any().not(),
     x.softmax(), x.logSoftmax(0), x.layerNorm(nested, nested, { epsilon: 0.001 }), x.rmsNorm(nested),
     x.matmul(nested.transpose()), x.reshape([2, -1]), x.permute([1, 0]).flatten().squeeze().unsqueeze(0),
-    x.slice([0, [1, null, 2], null]), x.concat([x], 1), Tensor.stack([x, x]), x.gather([0, 1]), x.oneHot(3),
+    x.slice([0, [1, null, 2], null]), x.concat([x], 1), Tensor.stack([x, x]), x.gather([0, 1]), x.gather(new Float32Array([0, 1])), x.oneHot(3),
     x.conv2d(nested, { stride: 2, padding: { mode: 'edge', size: [1, 1] }, groups: 2 }), x.topK(2).indices,
   ];
   exactly<number[]>(x.shape);

@@ -25,7 +25,7 @@ export async function runTensors(relampago, { backend, worker = false, count }) 
     dtypes: await dtypes(relampago, device),
     images: await images(device),
     jit: await jit(device),
-    jitMistakes: await jitMistakes(device),
+    jitMistakes: await jitMistakes(relampago, device),
     stacks: await stacks(relampago, device),
     uses: {
       manyPrograms: await manyPrograms(device),
@@ -45,7 +45,15 @@ function thrown(call) {
   }
 }
 
-async function mistakes({ GpuDevice }, device) {
+/** An array of a class whose buffer was given away. */
+function detached(Class) {
+  const array = Class.of(1, 2);
+  structuredClone(array, { transfer: [array.buffer] });
+  return array;
+}
+
+async function mistakes({ GpuDevice, Tensor }, device) {
+  const images = device.zeros([1, 1, 3, 3]);
   const x = device.tensor([[1, 2, 3], [4, 5, 6]]);
   const disposed = device.tensor([1]);
   disposed.dispose();
@@ -108,10 +116,23 @@ async function mistakes({ GpuDevice }, device) {
     () => device.tensor([Float32Array.of(1, 2), Float32Array.of(3)]),
     () => device.zeros([1e9]),
     () => device.zeros([30000, 1]).add(device.zeros([1, 30000])),
+    () => device.tensor(detached(Float32Array)),
+    () => device.tensor(detached(Uint32Array)),
+    () => device.fromImage({ data: detached(Uint8Array), width: 0, height: 1 }),
+    () => x.reshape([-1, 2n]),
+    () => x.reshape([-1, Symbol('2')]),
+    () => x.slice([[Symbol('0'), 2]]),
+    () => x.slice([[0, 2, 1, 9]]),
+    () => images.conv2d(images, { dilation: 2 ** 53 - 1, padding: 'same' }),
+    () => images.conv2d(images, { dilation: 2 ** 30, padding: 'same' }),
+    () => device.zeros([1, 2 ** 24 + 1]).topK(1),
+    () => Tensor.stack([device.zeros([1, 1, 1, 1, 1, 1])]),
+    () => x.gather(Float32Array.of(0, 1.5)),
   ].map(thrown);
   const rejected = ({ code, message }) => `${code} ${message}`;
   all.push(await x.item().catch(rejected), await x.data({ sginal: undefined }).catch(rejected));
   all.push(await x.reshape([1, 1, 6]).toImageData().catch(rejected));
+  all.push(await device.scope(5).catch(rejected));
   return { all, planned: device.tensors.planned - before };
 }
 

@@ -26,6 +26,9 @@ const propertiesOf = (name, types) => {
   return base ? [...propertiesOf(base, types), ...own] : own;
 };
 
+const alone = (owner, name) =>
+  `INVALID_ARGUMENT: ${name}: the method was called without its ${owner}; call it as ${owner}.${name}(…)`;
+
 describe('node', () => {
   let folder;
   before(() => {
@@ -88,6 +91,14 @@ describe('node', () => {
       'INVALID_ARGUMENT: relu: `x` is an object (DeviceBuffer), but must be a BufferId; record it with batch.input(buffer) first',
       'INVALID_ARGUMENT: relu: `x` is an object (Tensor), but must be a BufferId; use the methods of the tensor, or record its data()',
       'INVALID_ARGUMENT: create: there is no option `backed`; did you mean `backend`?',
+      ...['upload', 'batch', 'tiledSum2d', 'tune', 'rebuild'].map((name) => alone('device', name)),
+      alone('buffer', 'read'),
+      ...['run', 'read', 'runN', 'time', 'stream'].map((name) => alone('program', name)),
+      alone('batch', 'input'),
+      'no error',
+      'LENGTH_MISMATCH: `into` is 1, but must be a Float32Array for 4',
+      'LENGTH_MISMATCH: `into` has 2 arrays for 1 results',
+      'INVALID_ARGUMENT: `feedback` is an object (Array), but must be an array of pairs [result, argument]',
     ]);
   });
   test('operations have the options of their types, and no others', () => {

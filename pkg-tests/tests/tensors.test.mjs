@@ -67,9 +67,22 @@ const MISTAKES = [
   'SHAPE_MISMATCH tensor: an array of axis 1 has 1 elements, but the first one has 2',
   'SHAPE_OVERFLOW zeros: shape [1000000000] has 1000000000 elements, but at most 536870911 are possible',
   'SHAPE_OVERFLOW vecAdd: shape [30000, 30000] has 900000000 elements',
+  'INVALID_ARGUMENT tensor: `values` is an object (Float32Array), but must be within its buffer, which was detached',
+  'INVALID_ARGUMENT tensor: `values` is an object (Uint32Array), but must be within its buffer, which was detached',
+  'INVALID_ARGUMENT fromImage: `data` is an object (Uint8Array), but must be within its buffer, which was detached',
+  'INVALID_ARGUMENT reshape: `shape[1]` is 2n, but must be a whole number',
+  'INVALID_ARGUMENT reshape: `shape[1]` is Symbol(2), but must be a whole number',
+  'SHAPE_MISMATCH slice: range 0 is [Symbol(0), 2], but axis 0 has 2 elements',
+  'INVALID_ARGUMENT slice: range 0 is [0, 2, 1, 9], but must be [start, end, step]',
+  'INVALID_ARGUMENT conv2d: `dilation` is 9007199254740991, but must be at most 4294967295',
+  'LIMIT_EXCEEDED conv2d: a dilated kernel has [2147483649, 2147483649] rows and columns, but at most 1073741824',
+  'LIMIT_EXCEEDED topK: the last axis of shape [1, 16777217] has 16777217 elements, but at most 16777216',
+  'LIMIT_EXCEEDED stack: shape [1, 1, 1, 1, 1, 1, 1] has 7 axes',
+  'INVALID_ARGUMENT gather: index 1.5 is not on axis 0',
   'SHAPE_MISMATCH item: shape [2, 3] has 6 elements',
   'INVALID_ARGUMENT data: there is no option `sginal`; did you mean `signal`?',
   'SHAPE_MISMATCH toImageData: shape [1, 1, 6] is no image',
+  'INVALID_ARGUMENT scope: `f` is 5, but must be a function',
 ];
 
 /** The beginning of each message, in the order of `jitMistakes` in the app. */
@@ -82,6 +95,8 @@ const JIT_MISTAKES = [
   'DISPOSED jit: `args[0]` was disposed of',
   'DISPOSED add: `b` was disposed of',
   'SHAPE_MISMATCH matmul: `b` is a scalar',
+  'INVALID_ARGUMENT jit: the function returned an array or object that contains itself',
+  'FOREIGN jit: the function returned a tensor of another device',
 ];
 
 /** What `dtypes` in the app describes. */
@@ -98,6 +113,7 @@ const DTYPES = {
   again: 'u32 Uint32Array 1,0',
   bytes: 'f32 Float32Array 1,2',
   picked: 'f32 Float32Array 5,0',
+  gathered: 'f32 Float32Array 7,0,7,1,5,2',
   sum: 'f32 Float32Array 4',
   hot: 'f32 Float32Array 0,1,0,1,0,0',
   none: 'u32 Uint32Array ',

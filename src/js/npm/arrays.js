@@ -13,22 +13,24 @@ export const classOf = (value) => tag.call(value);
 /** The length of an array that lies no longer within its buffer. */
 export const LOST = -2;
 
+/** Whether a typed array of any class lies no longer within its buffer. */
+export const isLost = (array) => {
+    try {
+        // Throws unless the array lies within its buffer. JavaScriptCore, once it has optimised this, leaves
+        // out a call of `keys` whose result is not used.
+        return size.call(array) === 0 && prototype.includes.call(array);
+    } catch {
+        return true;
+    }
+};
+
 /** Returns the length of an array of numbers, or of bytes, −1 of anything else, or `LOST`. */
 export const lengthOf = (value, bytes) => {
     if (classOf(value) !== (bytes ? 'Uint8Array' : 'Float32Array')) {
         return -1;
     }
     const length = size.call(value);
-    if (length === 0) {
-        try {
-            // Throws unless the array lies within its buffer. JavaScriptCore, once it has optimised this, leaves
-            // out a call of `keys` whose result is not used.
-            prototype.includes.call(value);
-        } catch {
-            return LOST;
-        }
-    }
-    return length;
+    return length === 0 && isLost(value) ? LOST : length;
 };
 
 /** Returns `length` elements from `start` on, of this realm's class `Class`; undefined where there are fewer. */

@@ -101,7 +101,7 @@ export const list = (what, value) => {
 };
 
 /** What an array must be, as the module says it, too. */
-const WITHIN = 'within its buffer, which was detached or became too short';
+export const WITHIN = 'within its buffer, which was detached or became too short';
 
 /** Returns the length of an argument that must be a Float32Array. */
 export const checked = (what, value) => {
@@ -208,10 +208,12 @@ const readInto = async (options, read) => {
 };
 
 DeviceBuffer.prototype.read = async function (options) {
+    requireOwner(this, DeviceBuffer, 'buffer', 'read');
     return readInto(options, (into) => this.readValues(into, options));
 };
 
 GpuCommandBatch.prototype.read = async function (id, options) {
+    requireOwner(this, GpuCommandBatch, 'batch', 'read');
     return readInto(options, (into) => this.readValues(id, into, options));
 };
 
@@ -312,6 +314,7 @@ for (const { prototype } of [GpuCommandBatch, Program]) {
 
 Object.assign(Program.prototype, {
     async run(args, options) {
+        requireOwner(this, Program, 'program', 'run');
         requireAbortable(options, 'run');
         return start(this, args, false, options);
     },
@@ -322,6 +325,7 @@ Object.assign(Program.prototype, {
     },
 
     async read(args = [], options) {
+        requireOwner(this, Program, 'program', 'read');
         options == null || requireNames(options, RESULT_OPTIONS, 'read: ');
         const into = list('into', options?.into ?? []);
         const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
@@ -329,6 +333,7 @@ Object.assign(Program.prototype, {
     },
 
     async time(args, options) {
+        requireOwner(this, Program, 'program', 'time');
         requireAbortable(options, 'time');
         const times = await this.kernelTimes(setArguments(this, args), options);
         const plan = await this.explain();
@@ -337,6 +342,7 @@ Object.assign(Program.prototype, {
     },
 
     async runN(args, times, feedback, options) {
+        requireOwner(this, Program, 'program', 'runN');
         requireAbortable(options, 'runN');
         return start(this, args, false, options, repetition(times, feedback));
     },

@@ -2,6 +2,7 @@ import { GpuDevice, RelampagoError, invalid, load } from './core.js';
 import { requireNames } from './options.js';
 import { moduleUrl } from './instructions.js';
 import { loader } from './loader.js';
+import './owners.js';
 import './streams.js';
 import { remembering } from './tuning.js';
 

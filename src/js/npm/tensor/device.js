@@ -82,34 +82,27 @@ const COMPUTING = {
     },
 
     async scope(f) {
-        return scope(deviceOf('scope', this), f, nodeOf);
+        const device = deviceOf('scope', this);
+        if (typeof f !== 'function') {
+            throw failure('scope', `\`f\` is ${shown(f)}, but must be a function`, 'INVALID_ARGUMENT');
+        }
+        return scope(device, f, nodeOf);
     },
 };
 for (const [name, compute] of Object.entries(COMPUTING)) {
     GpuDevice.prototype[name] = traced(compute);
 }
 
-/** Makes tensors of random numbers. */
+/** Makes tensors of random numbers. Its methods know their device, so that they can be called alone, too. */
 class RandomTensors {
-    #device;
-
     constructor(device) {
-        this.#device = device;
-    }
-
-    uniform(shape, options) {
-        return this.#made('uniform', shape, options);
-    }
-
-    normal(shape, options) {
-        return this.#made('normal', shape, options);
-    }
-
-    #made(name, shape, options) {
-        return entered(this[name], () => {
-            const checked = checkedShape(name, shape);
-            return made(leaf(this.#device, checked, drawn(name, checked, options)));
-        });
+        for (const name of ['uniform', 'normal']) {
+            const draw = (shape, options) => entered(draw, () => {
+                const checked = checkedShape(name, shape);
+                return made(leaf(device, checked, drawn(name, checked, options)));
+            });
+            this[name] = draw;
+        }
     }
 }
 

@@ -6,6 +6,7 @@ import { permute } from './movement.js';
 import { ABORT, optionsOf } from './options.js';
 import { leaf, record } from './record.js';
 import { failure, shown, text, whole } from './shape.js';
+import { requirePresent } from './values.js';
 
 const CHANNELS = 4;
 
@@ -28,6 +29,7 @@ const bytesOf = (image) => {
         const needed = 'an ImageData, or { data, width, height } with a Uint8Array or a Uint8ClampedArray';
         throw failure(op, `\`image\` is ${shown(image)}, but must be ${needed}`, 'INVALID_ARGUMENT');
     }
+    requirePresent(op, 'data', data);
     whole(op, 'width', width);
     whole(op, 'height', height);
     if (data.length !== width * height * CHANNELS) {

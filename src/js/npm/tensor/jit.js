@@ -11,9 +11,16 @@ import { Tensor, beside, kept, nodeOf } from './tensor.js';
 /** Recordings that a function keeps, one for each structure of shapes; the oldest one goes first. */
 const MAX_RECORDINGS = 64;
 
-/** Appends the nodes of a result to `nodes`. Returns a function that puts tensors in their places. */
-const arranged = (result, nodes) => {
+/**
+ * Appends the nodes of a result to `nodes`. Returns a function that puts tensors in their places. `above` are the arrays
+ * and objects that the result is in.
+ */
+const arranged = (result, nodes, above = []) => {
     const node = nodeOf(result);
+    if (above.includes(result)) {
+        throw failure('jit', 'the function returned an array or object that contains itself', 'INVALID_ARGUMENT');
+    }
+    const within = [...above, result];
     if (node) {
         const place = nodes.push(node) - 1;
         return (tensors) => tensors[place];
@@ -23,14 +30,14 @@ const arranged = (result, nodes) => {
         throw failure('jit', 'the function returned a Promise, but must not be async: it only records', 'INVALID_ARGUMENT');
     }
     if (Array.isArray(result)) {
-        const parts = result.map((one) => arranged(one, nodes));
+        const parts = result.map((one) => arranged(one, nodes, within));
         return (tensors) => parts.map((part) => part(tensors));
     }
     if (Object(result) !== result || Object.getPrototypeOf(result) !== Object.prototype) {
         const needed = 'must return a tensor, or arrays and objects of tensors';
         throw failure('jit', `the function returned ${shown(result)}, but ${needed}`, 'INVALID_ARGUMENT');
     }
-    const parts = Object.entries(result).map(([name, one]) => [name, arranged(one, nodes)]);
+    const parts = Object.entries(result).map(([name, one]) => [name, arranged(one, nodes, within)]);
     return (tensors) => Object.fromEntries(parts.map(([name, part]) => [name, part(tensors)]));
 };
 
@@ -52,6 +59,9 @@ const recorded = (device, f, nodes) => {
     // The recording needs the tensors that the function makes as often as it runs.
     const result = unscoped(device, () => f(...parameters.map((node) => new Tensor(node))));
     const arrange = arranged(result, found);
+    if (found.some((node) => node.device && node.device !== device)) {
+        throw failure('jit', 'the function returned a tensor of another device', 'FOREIGN');
+    }
     const copies = copied(ordered(found));
     const results = found.map((node) => copies.get(node));
     const order = ordered(results);

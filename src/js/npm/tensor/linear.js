@@ -49,13 +49,24 @@ export const matmul = (a, b) => {
     return kept.length === shape.length ? result : reshape(result, kept);
 };
 
+/** The largest number that the module takes. */
+const MOST = 2 ** 32 - 1;
+
+/** The most rows or columns of a dilated kernel that the module takes. */
+const MOST_WINDOW = 2 ** 30;
+
 /** Returns an option that is a number, or one for rows and one for columns. */
 const pair = (name, value, least) => {
     const list = Array.isArray(value) ? value : [value, value];
     if (list.length !== 2) {
         throw failure('conv2d', `\`${name}\` is ${shown(value)}, but must be a number or two`, 'INVALID_ARGUMENT');
     }
-    return list.map((one) => whole('conv2d', name, one, least));
+    return list.map((one) => {
+        if (whole('conv2d', name, one, least) > MOST) {
+            throw failure('conv2d', `\`${name}\` is ${one}, but must be at most ${MOST}`, 'INVALID_ARGUMENT');
+        }
+        return one;
+    });
 };
 
 const MODES = ['zeros', 'edge', 'reflect'];
@@ -112,6 +123,10 @@ export const conv2d = (x, weights, options) => {
     const [strides, dilations] = [pair('stride', stride, 1), pair('dilation', dilation, 1)];
     const kernel = weights.shape.slice(2);
     const windows = kernel.map((length, k) => (length - 1) * dilations[k] + 1);
+    if (windows.some((window) => window > MOST_WINDOW)) {
+        const most = `but at most ${MOST_WINDOW} are possible`;
+        throw failure('conv2d', `a dilated kernel has ${text(windows)} rows and columns, ${most}`, 'LIMIT_EXCEEDED');
+    }
     const same = windows.map((window, k) => sameSides(x.shape.at(k - 2), window, strides[k]));
     const { mode, sides } = paddingOf(padding, same);
     const isSame = mode === 'zeros' && text(sides.flat()) === text(same.flat());

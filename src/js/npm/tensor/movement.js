@@ -115,7 +115,8 @@ export const stack = (parts, at) => {
     if (other) {
         throw failure('stack', `a tensor has shape ${text(other.shape)}, but the first one has ${text(first.shape)}`);
     }
-    return concat('stack', parts.map((part) => unsqueeze(part, axis)), axis);
+    const wide = [...first.shape.slice(0, axis), 1, ...first.shape.slice(axis)];
+    return concat('stack', parts.map((part) => reshape(part, wide, 'stack')), axis);
 };
 
 export const gather = (x, indices, at) => {
@@ -133,11 +134,18 @@ export const oneHot = (x, classes) => {
     return elementwise('equal', [reshape(x, [...x.shape, 1], 'oneHot'), range(x.device, classes)], shape);
 };
 
+/** The most elements whose indices f32 has. */
+const MOST_INDICES = 2 ** 24;
+
 export const topK = (x, k) => {
     whole('topK', 'k', k, 1);
     const cols = x.shape.at(-1);
     if (cols === undefined || k > cols) {
         throw failure('topK', `\`k\` is ${k}, but the last axis of shape ${text(x.shape)} has ${cols ?? 'no'} elements`);
+    }
+    if (cols > MOST_INDICES) {
+        const most = `but at most ${MOST_INDICES} have indices in f32`;
+        throw failure('topK', `the last axis of shape ${text(x.shape)} has ${cols} elements, ${most}`, 'LIMIT_EXCEEDED');
     }
     const shape = [...x.shape.slice(0, -1), k];
     const indices = record('topK', [x], shape, { k }, 'u32');

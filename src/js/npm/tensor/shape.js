@@ -22,8 +22,11 @@ export const shown = (value) => {
     if (typeof value?.then === 'function') {
         return 'a Promise; await it first';
     }
-    return Array.isArray(value) ? text(value) : shownAlone(value);
+    return Array.isArray(value) ? text(value.map(shownIn)) : shownAlone(value);
 };
+
+/** Writes an element of a list, of which symbols, for example, have no text of their own. */
+const shownIn = (value) => (typeof value === 'number' || value == null ? value : shownAlone(value));
 
 /** Returns an argument that must be a whole number from `least` on. */
 export const whole = (op, what, value, least = 0) => {
@@ -116,6 +119,7 @@ export const reshaped = (op, from, target) => {
     const shape = listOf(op, 'shape', target);
     const unknown = shape.indexOf(-1);
     if (unknown >= 0) {
+        shape.forEach((length, axis) => typeof length === 'number' || whole(op, `shape[${axis}]`, length));
         const rest = sizeOf(shape.filter((_, axis) => axis !== unknown));
         const length = sizeOf(from) / rest;
         if (!Number.isInteger(length) || rest < 0) {
@@ -146,8 +150,11 @@ export const stridesOf = (shape) => {
 
 /** Returns the start, step and length of one range of a slice, along an axis of `length`. */
 export const rangeOf = (op, range, axis, length) => {
-    const [start, end, step = 1] = Array.isArray(range) ? range : [];
+    const [start, end, step = 1, ...others] = Array.isArray(range) ? range : [];
     const what = `range ${axis}`;
+    if (others.length > 0) {
+        throw failure(op, `${what} is ${shown(range)}, but must be [start, end, step]`, 'INVALID_ARGUMENT');
+    }
     const fits = (value, most) => Number.isInteger(value) && value >= -length && value <= most;
     const at = (value, missing, most) => {
         if (value === undefined || value === null) {

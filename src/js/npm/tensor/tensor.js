@@ -193,9 +193,12 @@ method('concat', (x, others, axis = 0) => {
 });
 method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf(indices, x, axis), axis));
 
+/** The typed arrays that indices may be. */
+const INDICES = ['Uint32Array', 'Float32Array'];
+
 /** Returns the node of indices; those that are numbers are checked at once. */
 const indicesOf = (indices, x, axis) => {
-    if (typeof indices !== 'number' && !Array.isArray(indices) && classOf(indices) !== 'Uint32Array') {
+    if (typeof indices !== 'number' && !Array.isArray(indices) && !INDICES.includes(classOf(indices))) {
         return beside('gather', 'indices', indices, x);
     }
     const { source, shape } = sourceOf(indices);

@@ -1,6 +1,7 @@
 // Values of the host as tensors take and return them.
 
-import { DeviceBuffer, classOf, lengthOf } from '../core.js';
+import { isLost } from '../arrays.js';
+import { DeviceBuffer, WITHIN, classOf, lengthOf } from '../core.js';
 import { checkedShape, failure, shown, sizeOf, text } from './shape.js';
 
 const isList = (value) => Array.isArray(value) || lengthOf(value) >= 0;
@@ -56,8 +57,16 @@ const exact = (values) => {
     return source;
 };
 
+/** Refuses a typed array that lies no longer within its buffer; anything else is none of its concern. */
+export const requirePresent = (op, what, values) => {
+    if (classOf(values) && isLost(values)) {
+        throw failure(op, `\`${what}\` is ${shown(values)}, but must be ${WITHIN}`, 'INVALID_ARGUMENT');
+    }
+};
+
 /** Returns values and their own shape: a number, a typed array or nested arrays. */
 const numbersOf = (values) => {
+    requirePresent('tensor', 'values', values);
     if (typeof values === 'number') {
         return { source: Float32Array.of(values), own: [] };
     }
