@@ -233,7 +233,8 @@ impl GpuCommandBatch {
     /// Copies the elements of a buffer to the host, after [`execute_async`](Self::execute_async).
     ///
     /// # Errors
-    /// `Foreign` for a buffer of another batch, `NotExecuted`, `Record`, and device errors.
+    /// `Foreign` for a buffer of another batch, `NotExecuted`, `AlreadyExecuted` for a buffer recorded after the
+    /// execution, `Record`, and device errors.
     pub async fn read_async(&self, id: BufferId) -> Result<Vec<f32>> {
         self.keep(id)?.read_async().await
     }
@@ -360,9 +361,13 @@ impl GpuCommandBatch {
         if id.index < self.nodes.len() {
             return Ok(id.index);
         }
-        // A record that failed, or an id that JavaScript made up.
+        // A record that failed, one after the batch was executed, or an id that JavaScript made up.
         let owner = "batch";
-        Err(self.error.clone().unwrap_or(Error::Foreign { what, owner }))
+        let other = match (&self.results, id.index) {
+            (Some(_), FAILED) => Error::AlreadyExecuted,
+            _ => Error::Foreign { what, owner },
+        };
+        Err(self.error.clone().unwrap_or(other))
     }
 
     fn check_recorded(&self) -> Result<()> {

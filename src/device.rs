@@ -125,7 +125,7 @@ impl GpuDevice {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Returns the wgpu device, for use by other code; `None` on SIMD.
+    /// Returns the wgpu device, for use by other code; `None` on SIMD and CUDA.
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Device> {
         match &self.inner.executor {

@@ -45,7 +45,8 @@ pub enum Error {
         /// The second dimension.
         cols: usize,
     },
-    /// The input of a reduction without an identity (max, min, mean, argmax) is empty.
+    /// The input of an operation that needs at least one element is empty: `max`, `min`, `mean`, `argmax`, the rows of
+    /// `argmax_rows` and `top_k_rows`, a prompt, tensors to join.
     #[error(
         "`{}` of an empty input is undefined: at least 1 value is needed",
         argument(op)
@@ -122,12 +123,12 @@ pub enum Error {
         /// The message of its error.
         message: String,
     },
-    /// A buffer belongs to another batch or another device.
+    /// An argument belongs to another batch, device, pool or model.
     #[error("`{what}` belongs to another {owner}: copy its values to this one")]
     Foreign {
         /// The argument, by its name in the signature.
         what: &'static str,
-        /// The required owner: a batch or a device.
+        /// What must own it: a batch, a device, a pool, a model or another owner.
         owner: &'static str,
     },
     /// A batch was executed a second time, or recorded into after execution.

@@ -15,6 +15,7 @@ use crate::batch::{BufferId, GpuCommandBatch};
 use crate::device::{DeviceBuilder, GpuDevice};
 use crate::error::{Error, Result};
 use crate::ops::Op;
+use crate::ops::indices::check_indices;
 use crate::ops::shape::{check_len, output_len};
 
 /// Devices that share work: every GPU of the machine, or a given list.
@@ -199,11 +200,13 @@ impl GpuDevicePool {
     /// program's arguments.
     ///
     /// These can be computed by rows: elementwise operations, matmuls by the rows of an `A` that is
-    /// not transposed, `bias_add`, softmaxes and norms of rows, and convolutions of arguments or
-    /// uploads without padding.
+    /// not transposed, `bias_add`, softmaxes and norms of rows, `argmax_rows`, `top_k_rows`,
+    /// `gather_rows`, `take_along_rows`, and, of arguments or uploads, `convolve_layer` and
+    /// `convolve2d` without padding.
     ///
     /// # Errors
-    /// The errors of [`GpuCommandBatch::compile_async`].
+    /// The errors of [`GpuCommandBatch::compile_async`]; `Foreign` for a `matmul_cached`, whose weights
+    /// are on one device; `DeviceLost`.
     pub async fn compile_async(
         &self,
         batch: &GpuCommandBatch,
@@ -225,6 +228,7 @@ impl GpuDevicePool {
     pub async fn run_async(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         output_len(op, &lens)?;
+        check_indices(op, |input| inputs.get(input).copied())?;
         let mut batch = GpuCommandBatch::new(self.device()?.clone());
         let arguments = lens.iter().map(|&len| batch.placeholder(len));
         let arguments: Vec<BufferId> = arguments.collect();

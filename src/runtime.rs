@@ -25,6 +25,9 @@ pub fn spawn_local(future: impl Future<Output = ()> + 'static) {
 /// Runs a future to its end without waiting for it: on the browser's event loop, or on native
 /// targets on a new thread.
 ///
+/// # Panics
+/// If the operating system cannot make a thread.
+///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
 /// relampago::runtime::spawn_local(async move { sender.send(42).unwrap() });

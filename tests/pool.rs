@@ -309,6 +309,9 @@ fn invalid_arguments_return_errors() {
     );
     let wrong = pool.run(&Op::VecAdd, &[&[1.0], &[1.0, 2.0]]).unwrap_err();
     assert_eq!(wrong.code(), "LENGTH_MISMATCH");
+    let gather = Op::GatherRows { rows: 2, cols: 1 };
+    let beyond = pool.run(&gather, &[&[1.0, 2.0], &[2.0]]).unwrap_err();
+    assert_eq!(beyond.code(), "INVALID_ARGUMENT");
     let mut batch = GpuCommandBatch::new(simd());
     let x = batch.placeholder(4);
     batch.matmul(x, x, 3, 3, 3);

@@ -17,7 +17,7 @@ impl CustomOp {
     /// `Wgsl` if the text is invalid, declares more than one function, calls itself or waits for
     /// other invocations. In WebAssembly the browser finds these when the operation runs, and the
     /// error is `Gpu`. `LimitExceeded` for too many inputs or parameters; `InvalidArgument` for no
-    /// inputs or an invalid name.
+    /// inputs or an invalid name of an input or parameter.
     pub fn new<const N: usize, const P: usize>(
         name: &'static str,
         inputs: &'static [&'static str; N],

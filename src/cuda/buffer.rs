@@ -180,9 +180,14 @@ impl<T: Element> CudaBuffer<T> {
     /// Returns a copy of the buffer's elements.
     ///
     /// # Errors
-    /// The errors of [`CudaBuffer::read`].
+    /// The errors of [`CudaBuffer::read`], and [`Error::OutOfMemory`] if the host has no room for the elements.
     pub fn download(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::default(); self.len];
+        let mut values = Vec::new();
+        let reserved = values.try_reserve_exact(self.len);
+        reserved.map_err(|_| Error::OutOfMemory {
+            bytes: self.bytes() as u64,
+        })?;
+        values.resize(self.len, T::default());
         self.read(&mut values)?;
         Ok(values)
     }

@@ -19,7 +19,7 @@ pub(super) const LARGEST: usize = 1 << 30;
 ///
 /// # Errors
 /// [`Error::NoDriver`] or [`Error::NoDevice`] without a GPU, [`Error::Length`] if a slice does not
-/// match its shape.
+/// match its shape, [`Error::Limit`] if a side is over 2³⁰, [`Error::OutOfMemory`].
 pub fn matmul(a: &[f32], b: &[f32], c: &mut [f32], m: usize, k: usize, n: usize) -> Result<()> {
     let device = first()?;
     shape("a", a.len(), m, k)?;
@@ -221,7 +221,7 @@ impl CudaDevice {
     /// Copies a buffer to another buffer of this GPU.
     ///
     /// # Errors
-    /// [`Error::Length`] if the lengths differ.
+    /// [`Error::Length`] if the lengths differ, [`Error::Foreign`] for a buffer of another GPU.
     pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<()> {
         for (what, buffer) in [("from", from), ("to", &*to)] {
             if !self.is(buffer.device()) {

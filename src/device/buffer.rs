@@ -63,8 +63,9 @@ impl DeviceBuffer {
         crate::runtime::block_on(self.read_async())
     }
 
-    /// Returns the wgpu buffer, for use by other code on the same wgpu device; `None` on SIMD. It
-    /// may be longer than [`DeviceBuffer::len`].
+    /// Returns the wgpu buffer, for use by other code on the same wgpu device. It may be longer than
+    /// [`DeviceBuffer::len`]. `None` if the elements are elsewhere: on SIMD, on CUDA, and for a
+    /// result that the policy had the CPU compute.
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Buffer> {
         match &self.storage {

@@ -72,9 +72,10 @@ impl DeviceBuilder {
     /// `f32`. The error of each product is at most 2⁻¹⁰ of the product, plus 2⁻²⁵ of one operand if
     /// the other is below 2⁻¹⁴.
     ///
-    /// Natively, prompts of language models and matmuls by quantised matrices (`llm::QuantizedMatrix`) of 12 rows and
-    /// more are multiplied in f16, too, if the sides of the matrix are multiples of 64. Elements of their left operand may
-    /// be 64 times as large, and are rounded like 1/64 of them.
+    /// Natively, prompts of language models of 12 tokens and more are multiplied in f16, too, as are matmuls by
+    /// `llm::QuantizedMatrix` of a multiple of 64 rows, if the sides of the matrix are multiples of 64. Their left operand is
+    /// divided by 64 before it is rounded: elements become ±∞ only from 64 · 65,520 on, and have fewer digits below
+    /// 64 · 2⁻¹⁴.
     ///
     /// These stay in `f32`: matrix-vector products, matrices that no buffer can hold once their
     /// sides are padded to multiples of 128, convolutions, everything that runs on SIMD, and

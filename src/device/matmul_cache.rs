@@ -75,7 +75,8 @@ impl GpuMatmulCache {
     /// those of a transposed matrix.
     ///
     /// # Errors
-    /// The errors of [`GpuMatmulCache::insert_async`] and [`QuantizedWeights::new`].
+    /// The errors of [`GpuMatmulCache::insert_async`]; `InvalidArgument` for a view of more than two dimensions, and for
+    /// elements that the format cannot hold.
     pub async fn insert_view_async(
         &mut self,
         name: &str,

@@ -47,10 +47,10 @@ impl GpuDevice {
     /// ```
     ///
     /// # Errors
-    /// `NoGpu` on SIMD, `Gpu` if the adapter has no timestamps.
+    /// `NoGpu` on SIMD and CUDA, `Gpu` if the adapter has no timestamps.
     pub fn profile(&self) -> Result<Profiler> {
         let Executor::Gpu(gpu) = self.executor() else {
-            let reason = "kernels on SIMD are not timed".into();
+            let reason = "only kernels of WebGPU devices are timed".into();
             return Err(Error::NoGpu { reason });
         };
         let number = gpu.start_profiling()?;

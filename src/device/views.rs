@@ -18,8 +18,8 @@ impl GpuDevice {
     ///
     /// # Errors
     /// `InvalidArgument` if a view has more than two dimensions or if the rows of `b` differ from
-    /// the columns of `a`, `LengthMismatch` if `c` does not have `m · n` elements, `OutOfMemory`,
-    /// and device errors.
+    /// the columns of `a`, `LengthMismatch` if `c` does not have `m · n` elements, `ShapeOverflow` if
+    /// `m · n` is too large, `OutOfMemory`, and device errors.
     #[doc(alias = "gemm")]
     #[doc(alias = "mm")]
     pub async fn matmul_view_async(

@@ -23,7 +23,7 @@ export interface CustomOpDefinition {
     /** The names of the inputs in `wgsl`. */
     inputs: readonly string[];
     /** The names of the parameters in `wgsl`. */
-    parameters?: readonly string[];
+    parameters?: readonly string[] | undefined;
     /**
      * The WGSL function for GPUs, on `f32`: an expression, or the body of a function if it has a
      * `return`. It may call WGSL's functions, `maximum(a, b)` and `minimum(a, b)`, which propagate

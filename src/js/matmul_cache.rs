@@ -34,9 +34,9 @@ export interface WeightOptions {
     k: number;
     n: number;
     /** The format; the default is `'f32'`. */
-    format?: WeightFormat;
+    format?: WeightFormat | undefined;
     /** Whether the weights are stored as an `n × k` matrix, as the weights of most models are. */
-    transposed?: boolean;
+    transposed?: boolean | undefined;
 }
 
 /** The shape and format of ggml's blocks: a `k × n` matrix of weights, stored as an `n × k` matrix. */

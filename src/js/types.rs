@@ -33,12 +33,13 @@ export interface ResultsOptions<Memory extends ArrayBufferLike = ArrayBufferLike
      * An array for each result, in order, like `into` of `ResultOptions`; a result without one gets
      * a new array. No two of them may overlap in one buffer (code `INVALID_ARGUMENT`).
      */
-    into?: readonly (Float32Array<Memory> | undefined)[];
+    into?: readonly (Float32Array<Memory> | undefined)[] | undefined;
 }
 
 /**
  * The least work of each class of operations for which the automatic choice uses the GPU:
- * multiply-adds for `matmul` and `convolution`, elements for the others. `Infinity` means never.
+ * multiply-adds for `matmul` and `convolution`, elements for the others. `Infinity` means never. Attention
+ * belongs to `matmul`, norms to `softmax`.
  */
 export interface Policy {
     elementwise: number;

@@ -25,11 +25,11 @@ export type Shape = readonly number[];
 /** The layout of a view's values; the default is row-major from index 0. */
 export interface ViewOptions {
     /** The order of values in memory: the last dimension varies fastest, the first one does, or tiles. */
-    layout?: 'rowMajor' | 'columnMajor' | { readonly tileSize: readonly [rows: number, cols: number] };
+    layout?: 'rowMajor' | 'columnMajor' | { readonly tileSize: readonly [rows: number, cols: number] } | undefined;
     /** The distance between neighbouring values in each dimension, instead of a layout. */
-    strides?: readonly number[];
+    strides?: readonly number[] | undefined;
     /** The index of the first value. */
-    offset?: number;
+    offset?: number | undefined;
 }
 
 /** The name of a reduction. Maximum and minimum are NaN if any value is NaN. */

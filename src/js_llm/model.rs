@@ -43,7 +43,7 @@ impl Model {
             sequence.rewind(0)?;
         }
         let mut generate = options_of(options);
-        generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"));
+        generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"))?;
         let generator = Generator::new(&self.language, sequence, prompt, generate)?;
         Ok(Generation::new(self.language.clone(), generator))
     }
@@ -128,6 +128,7 @@ impl Model {
         lora: Vec<f64>,
     ) -> Result<Session, JsValue> {
         let (model, lora) = (&self.language, self.loras.borrow().scaled(&lora));
+        let lora = lora.map_err(|error| to_js(&error))?;
         let sequence = match saved {
             Some(bytes) => Sequence::load(model, &bytes, &lora).await,
             None => Sequence::new(model).and_then(|mut sequence| {

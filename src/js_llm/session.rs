@@ -134,13 +134,16 @@ impl Loras {
         }
     }
 
-    /// The adapters of pairs of a number and a factor; those that were released are left out, which
-    /// scripts check.
-    pub(super) fn scaled(&self, pairs: &[f64]) -> Vec<ScaledLora> {
+    /// The adapters of pairs of a number and a factor.
+    ///
+    /// # Errors
+    /// `Disposed` for one that was released.
+    pub(super) fn scaled(&self, pairs: &[f64]) -> Result<Vec<ScaledLora>> {
         let (pairs, _) = pairs.as_chunks::<2>();
-        let scaled = pairs.iter().filter_map(|&[number, scale]| {
-            let lora = self.0.get(number as usize)?.as_ref()?;
-            Some(lora.scaled(scale as f32))
+        let scaled = pairs.iter().map(|&[number, scale]| {
+            let lora = self.0.get(number as usize).and_then(Option::as_ref);
+            let lora = lora.ok_or(Error::Disposed { what: "Lora" })?;
+            Ok(lora.scaled(scale as f32))
         });
         scaled.collect()
     }

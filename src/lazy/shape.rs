@@ -21,6 +21,10 @@ pub(super) fn size_of(shape: &[usize]) -> usize {
 /// Checks that a shape has few enough axes and elements.
 pub(super) fn check_shape(shape: &[usize]) -> Result<()> {
     check_limit("the number of axes", shape.len(), MAX_AXES)?;
+    // Places on an axis are also counted from its end, as negative numbers.
+    for &length in shape {
+        check_limit("the length of an axis", length, isize::MAX as usize)?;
+    }
     if !shape.contains(&0) {
         let mut size = 1;
         for &length in shape {

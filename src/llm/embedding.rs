@@ -40,7 +40,7 @@ impl LanguageModel {
     ///
     /// # Errors
     /// `Empty` for a text of no tokens, `LimitExceeded` for one that is longer than the context;
-    /// `OutOfMemory`, `DeviceLost`.
+    /// `InvalidArgument` for one that the tokenizer cannot split; `OutOfMemory`; on a GPU `DeviceLost` and `Gpu`.
     pub async fn embed_async(
         &self,
         texts: &[impl AsRef<str>],

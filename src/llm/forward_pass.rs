@@ -87,7 +87,7 @@ impl ForwardPass {
     /// # Errors
     /// `InvalidArgument` for a range that is empty or beyond the layers, or whose layers have read different numbers of
     /// rows; `LengthMismatch` if `rows` is no multiple of the width; `LimitExceeded` if the
-    /// context has no room for them; `OutOfMemory`, `DeviceLost`.
+    /// context has no room for them; `OutOfMemory`, `DeviceLost`. After an error the layers have read none of the rows.
     pub async fn forward_async(&mut self, layers: Range<usize>, rows: &[f32]) -> Result<Vec<f32>> {
         let first = self.check(&layers, rows)?;
         self.read(first, layers, rows, |_| Output::Residual).await
@@ -101,6 +101,7 @@ impl ForwardPass {
         rows: &[f32],
         output: impl Fn(usize) -> Output,
     ) -> Result<Vec<f32>> {
+        let before = first;
         let mut results = Vec::new();
         for block in rows.chunks(self.model.block() * self.width()) {
             let count = block.len() / self.width();
@@ -111,9 +112,14 @@ impl ForwardPass {
                 output: output(count),
                 adapters: &self.scaled,
             };
-            results.extend(self.model.read(&mut self.state, &request).await?);
-            first += count;
+            let result = self.model.read(&mut self.state, &request).await;
+            first = if result.is_ok() {
+                first + count
+            } else {
+                before
+            };
             self.lens[layers.clone()].fill(first);
+            results.extend(result?);
         }
         Ok(results)
     }

@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GenerateOptions {
-    /// The most tokens to generate; generation also ends where the context does.
+    /// The most tokens of the answer, those of `after` included; generation also ends where the context does.
     pub max_tokens: usize,
     /// Texts that end the answer, without being part of it.
     pub stop: Vec<String>,
@@ -30,8 +30,8 @@ pub struct GenerateOptions {
     pub json_schema: Option<String>,
     /// The adapters to answer with.
     pub lora: Vec<ScaledLora>,
-    /// Of how many of the likeliest tokens to report probabilities beside that of each chosen one; none
-    /// reports no probabilities.
+    /// The number of likeliest tokens whose log-probabilities are reported beside that of each chosen token. `Some(0)`
+    /// reports those of the chosen tokens only, `None` reports nothing.
     pub logprobs: Option<usize>,
 }
 
@@ -128,7 +128,6 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         mut options: GenerateOptions,
     ) -> Result<Self> {
         options.sampling.check(model.model.vocabulary())?;
-        sequence.set_lora(model, &options.lora)?;
         let after = std::mem::take(&mut options.after);
         for &token in &after {
             require_token("after", token, model.model.vocabulary())?;
@@ -141,7 +140,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         let constraint = constraint
             .map(|schema| model.constraint(schema))
             .transpose()?;
-        let read = sequence.keep_prefix(model, &prompt)?;
+        let read = sequence.keep_prefix(model, &prompt, &options.lora)?;
         let mut generator = Self {
             sequence,
             prompt,

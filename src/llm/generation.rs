@@ -44,7 +44,8 @@ impl<'a> Generation<'a> {
         self.generator.tokens()
     }
 
-    /// The probabilities of these tokens, if [`GenerateOptions::logprobs`] asked for them.
+    /// The log-probabilities of these tokens without those of [`GenerateOptions::after`], if
+    /// [`GenerateOptions::logprobs`] asked for them.
     pub fn logprobs(&self) -> &[TokenLogprobs] {
         self.generator.logprobs()
     }
@@ -89,7 +90,9 @@ impl LanguageModel {
     /// Reads a conversation, and returns the answer to generate.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`].
+    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`]; `InvalidArgument` for options out of range,
+    /// a JSON schema that is not supported, or a token of `after` beyond the vocabulary; `Foreign` for another model's
+    /// adapter.
     pub async fn chat_async(
         &self,
         messages: &[Message],
@@ -102,7 +105,7 @@ impl LanguageModel {
     /// Reads a text, and returns its continuation to generate.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill_async`].
+    /// The errors of [`LanguageModel::chat_async`] but for those of a template.
     pub async fn complete_async(
         &self,
         prompt: &str,

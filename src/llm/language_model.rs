@@ -181,7 +181,7 @@ impl LanguageModel {
     /// A new sequence of tokens. It has a clone of the model.
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// `OutOfMemory`; on a GPU `LimitExceeded` if no buffer can hold its keys and values, and `DeviceLost`.
     pub fn session(&self) -> Result<Session> {
         Session::new(self)
     }

@@ -16,8 +16,8 @@ pub(super) use qkv::low_ranks;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LoraOptions {
-    /// The numerator of the scale `alpha / rank`, if the file has none: safetensors files do not, and
-    /// `lora_alpha` of their `adapter_config.json` has it.
+    /// The numerator of the scale `alpha / rank`, in place of the file's. Safetensors files have none; `lora_alpha` of their
+    /// `adapter_config.json` has it. A GGUF file without one, or with 0, has the scale 1.
     pub alpha: Option<f32>,
 }
 
@@ -101,8 +101,8 @@ impl LanguageModel {
     ///
     /// # Errors
     /// `InvalidModel` if the file is damaged, or adapts what the model does not have or what is no
-    /// linear layer; `InvalidArgument` if neither the file nor the options have `alpha`; `OutOfMemory`,
-    /// `DeviceLost`.
+    /// linear layer; `InvalidArgument` if a safetensors file is given without `alpha`, or `alpha` is not finite;
+    /// `OutOfMemory`; on a GPU `LimitExceeded` and `DeviceLost`.
     pub async fn lora_from_bytes_async(
         &self,
         bytes: Vec<u8>,

@@ -13,21 +13,21 @@ use crate::simd;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Sampling {
-    /// Divides logits; 0 is greedy.
+    /// Divides logits; 0 is greedy. Finite and not negative.
     pub temperature: f32,
     /// The number of the likeliest tokens to choose from; 0 is all.
     pub top_k: usize,
-    /// The total probability of the likeliest tokens to choose from.
+    /// The total probability of the likeliest tokens to choose from, from 0 to 1.
     pub top_p: f32,
-    /// The least probability of a token to choose from, as a fraction of the likeliest one's.
+    /// The least probability of a token to choose from, as a fraction of the likeliest one's, from 0 to 1.
     pub min_p: f32,
-    /// Divides positive logits of tokens that occurred and multiplies negative ones; 1 is none.
+    /// Divides positive logits of tokens that occurred and multiplies negative ones; 1 is none. Positive and finite.
     pub repetition_penalty: f32,
-    /// Is subtracted from logits of tokens that occurred.
+    /// Is subtracted from logits of tokens that occurred. Finite.
     pub presence_penalty: f32,
-    /// Is subtracted from logits once for each time that their token occurred.
+    /// Is subtracted from logits once for each time that their token occurred. Finite.
     pub frequency_penalty: f32,
-    /// Is added to the logits of these tokens.
+    /// Is added to the logits of these tokens; −∞ forbids a token, +∞ and NaN are refused.
     pub logit_bias: Vec<(u32, f32)>,
     /// The seed of the choice; the same logits and seed give the same tokens, but for draws that the rounding of sums of
     /// probabilities decides: one in some hundred thousand.

@@ -144,12 +144,20 @@ impl Sequence {
     /// # Errors
     /// `Foreign` for another model's adapter, `InvalidArgument` for a scale that is not finite.
     pub(crate) fn set_lora(&mut self, model: &LanguageModel, lora: &[ScaledLora]) -> Result<()> {
-        if self.lora != lora {
-            model.model.check_adapters(&scaled(lora))?;
+        if self.changes_lora(model, lora)? {
             self.lora = lora.to_vec();
             self.tokens.clear();
         }
         Ok(())
+    }
+
+    /// Checks adapters; returns whether they are other ones than the sequence has.
+    fn changes_lora(&self, model: &LanguageModel, lora: &[ScaledLora]) -> Result<bool> {
+        let changes = self.lora != lora;
+        if changes {
+            model.model.check_adapters(&scaled(lora))?;
+        }
+        Ok(changes)
     }
 
     /// Copies the sequence.
@@ -200,16 +208,24 @@ impl Sequence {
         self.read(model, &rest, Wanted::Last).await
     }
 
-    /// Forgets all tokens from the first one on that differs from `prompt`, and at least the last one of `prompt`. Returns
-    /// the number of tokens that remain.
+    /// Sets the adapters, and forgets all tokens from the first one on that differs from `prompt`, and at least the last
+    /// one of `prompt`. Returns the number of tokens that remain: none if these were other adapters.
     ///
     /// # Errors
-    /// The errors of [`Sequence::read`] if it could not read the rest of `prompt`. No token is forgotten then.
-    pub(crate) fn keep_prefix(&mut self, model: &LanguageModel, prompt: &[u32]) -> Result<usize> {
-        let same = |(a, b): &(&u32, &u32)| a == b;
+    /// The errors of [`Sequence::set_lora`], and those of [`Sequence::read`] if it could not read the rest of `prompt`.
+    /// Nothing changes then.
+    pub(crate) fn keep_prefix(
+        &mut self,
+        model: &LanguageModel,
+        prompt: &[u32],
+        lora: &[ScaledLora],
+    ) -> Result<usize> {
+        let changes = self.changes_lora(model, lora)?;
+        let same = |(a, b): &(&u32, &u32)| !changes && a == b;
         let common = self.tokens.iter().zip(prompt).take_while(same).count();
         let length = common.min(prompt.len().saturating_sub(1));
         Self::check(model, length, &prompt[length..])?;
+        self.set_lora(model, lora)?;
         self.rewind(length)?;
         Ok(length)
     }

@@ -38,7 +38,8 @@ impl Session {
     ///
     /// # Errors
     /// `Empty` for no tokens, `LimitExceeded` if the context has no room for them,
-    /// `InvalidArgument` for a token beyond the vocabulary; none of them is read then.
+    /// `InvalidArgument` for a token beyond the vocabulary; `OutOfMemory`; on a GPU `DeviceLost` and `Gpu`. None of the
+    /// tokens is read then.
     pub async fn prefill_async(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         self.sequence.read(&self.model, tokens, Wanted::Last).await
     }
@@ -83,8 +84,8 @@ impl Session {
     /// room in a context that is full, at the cost of a prefill; returns the logits after the last token.
     ///
     /// # Errors
-    /// `InvalidArgument` if the range is not one of tokens, the errors of [`Session::prefill_async`]. What was
-    /// read again before an error stays.
+    /// `InvalidArgument` if the range is not ascending or does not end before the last token; nothing changes then. The
+    /// errors of [`Session::prefill_async`]; the session has only the tokens before the range then.
     pub async fn remove_async(&mut self, range: Range<usize>) -> Result<Vec<f32>> {
         self.sequence.remove(&self.model, range).await
     }
@@ -117,7 +118,8 @@ impl LanguageModel {
     /// # Errors
     /// `InvalidModel` if the bytes are damaged, or another model or other adapters wrote them, or the same model with
     /// another [`LoadOptions::cache_type`](super::LoadOptions::cache_type);
-    /// `LimitExceeded` if the context is too short; `OutOfMemory`, `DeviceLost`.
+    /// `LimitExceeded` if the context is too short; `Foreign` for another model's adapter, `InvalidArgument` for a scale
+    /// that is not finite; `OutOfMemory`, `DeviceLost`.
     pub async fn load_session_async(&self, bytes: &[u8], lora: &[ScaledLora]) -> Result<Session> {
         Ok(Session {
             sequence: Sequence::load(self, bytes, lora).await?,

@@ -18,8 +18,8 @@ pub enum Backend {
     /// The CPU's vector instructions for every operation.
     Simd,
     /// The first NVIDIA GPU, through its driver. Operations with a kernel in [`crate::ptx`] run on it, alone, in
-    /// batches and in programs: matmul without transposed matrices, softmaxes, norms, reductions except `argmax`,
-    /// and relu, exp, sigmoid, abs, neg, sqrt, sums, differences, products, quotients, minima and maxima of
+    /// batches and in programs: matmul without transposed matrices, softmaxes, norms, `sum`, `mean`, `dot`, `max`
+    /// and `min` of whole arrays, and relu, exp, sigmoid, abs, neg, sqrt, sums, differences, products, quotients, minima and maxima of
     /// elements. The CPU's vector instructions run all others.
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
     Cuda,

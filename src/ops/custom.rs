@@ -77,11 +77,13 @@ impl CustomOp {
         if inputs.is_empty() {
             return Err(Error::invalid("inputs", "[]", "one to three names"));
         }
-        let names = || inputs.iter().chain(parameters).copied();
-        if let Some(name) = names().find(|name| !wgsl::is_identifier(name)) {
-            let requirement = "ASCII letters, digits and `_`, and no digit first";
-            return Err(Error::invalid("inputs", name, requirement));
+        for (what, names) in [("inputs", inputs), ("parameters", parameters)] {
+            if let Some(name) = names.iter().find(|name| !wgsl::is_identifier(name)) {
+                let requirement = "ASCII letters, digits and `_`, and no digit first";
+                return Err(Error::invalid(what, *name, requirement));
+            }
         }
+        let names = || inputs.iter().chain(parameters).copied();
         let text = wgsl;
         let wgsl = wgsl::function(names(), text);
         wgsl::check(name, &wgsl, text, names().count())?;

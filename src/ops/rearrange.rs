@@ -11,8 +11,8 @@ pub(crate) const MAX_AXES: usize = 6;
 /// A strided view of `x` whose elements become a row-major result:
 /// `y[i₀, i₁, …] = x[offset + Σ iₖ · strides[k]]`.
 ///
-/// A stride of 0 repeats elements, a negative one reverses an axis. The operation is computed within the elementwise
-/// operation that reads it where it only repeats: rows, columns, or one element.
+/// A stride of 0 repeats elements, a negative one reverses an axis. A view that only repeats rows, columns or one
+/// element of `x` is not copied if an elementwise operation reads it: that operation reads `x` itself.
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {

@@ -7,13 +7,14 @@ pub(crate) const BLOCK_LEN: usize = 32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheType {
-    /// 32 bits.
+    /// 32 bits. On a GPU the length of a head must be a multiple of 4, and at most 256 as for all types.
     #[default]
     F32,
     /// 16 bits, which halve a session's memory. Keys and values round to 11 binary digits, and those beyond ±65504
     /// become that. On a GPU the length of a head must be a multiple of 8.
     F16,
-    /// 8 bits and a scale for each 32 elements of a head, 9 bits in all and 10 in heads of 64: keys and values round to
+    /// 8 bits and a scale for each 32 elements of a head: 9 bits in all in heads of a multiple of 128 elements, more in
+    /// others, such as 10 in heads of 64 and 12 in heads of 32. Keys and values round to
     /// multiples of the 127th part of the largest of 32. An element that is not finite makes all 32 NaN. On a GPU the length
     /// of a head must be a multiple of 16.
     Q8_0,

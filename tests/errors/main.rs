@@ -347,6 +347,7 @@ fn batch_executes_once_and_owns_its_buffers() {
         assert_eq!(code(batch.execute_sync()), "ALREADY_EXECUTED");
         let late = batch.relu(y);
         assert_eq!(code(batch.read_sync(late)), "ALREADY_EXECUTED");
+        assert_eq!(code(batch.compile_sync(&[late])), "ALREADY_EXECUTED");
         assert_eq!(batch.read_sync(y).unwrap(), [1.0, 0.0]);
     }
 }

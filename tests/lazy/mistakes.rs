@@ -13,6 +13,13 @@ fn given() -> (Tensors, Tensor) {
 }
 
 #[test]
+fn axes_that_no_index_can_reach_are_refused() {
+    let (tensors, _) = given();
+    let error = tensors.zeros(&[1 << 63, 0]).expect_err("a long axis");
+    assert_eq!(error.code(), "LIMIT_EXCEEDED");
+}
+
+#[test]
 fn shapes_that_do_not_fit_are_errors_at_once() -> Result<()> {
     let (tensors, x) = given();
     let other = tensors.zeros(&[3, 2])?;

@@ -173,12 +173,19 @@ fn metadata_is_read_as_it_was_set_last() {
     writer.boolean("truth", true);
     writer.floats("numbers", &[0.5, -2.0]);
     writer.unsigned("key", 7);
+    writer.unsigned("general.alignment", 4096);
+    writer
+        .f32_tensor("ones", &[2], &[1.0, 1.0])
+        .expect("a tensor");
     let file = Gguf::from_bytes(writer.finish()).unwrap();
     assert_eq!(file.get("key").and_then(Value::as_u64), Some(7));
     assert_eq!(file.get("truth").and_then(Value::as_bool), Some(true));
     let numbers = file.get("numbers").and_then(Value::as_array).unwrap();
     let numbers: Vec<_> = numbers.iter().map(Value::as_f64).collect();
     assert_eq!(numbers, [Some(0.5), Some(-2.0)]);
+    assert_eq!(file.get("general.alignment"), None);
+    let ones = [1f32; 2].map(f32::to_le_bytes);
+    assert_eq!(file.data(&file.tensors()[0]), ones.as_flattened());
 }
 
 #[test]

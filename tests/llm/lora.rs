@@ -262,10 +262,22 @@ fn matrices_in_memory_are_an_adapter_of_queries_keys_and_values() {
     let beyond = model.qkv_lora(&[(7, layer)]).unwrap_err();
     assert_eq!(beyond.code(), "INVALID_MODEL");
     let short = QkvLora::new(RANK, ALPHA).k(vec![0.0; RANK * WIDTH], vec![0.0; RANK]);
-    assert_eq!(
-        model.qkv_lora(&[(0, short)]).unwrap_err().code(),
-        "INVALID_MODEL"
-    );
+    // Four times this rank is 0 in 64 bits.
+    let huge = QkvLora::new(1 << 62, ALPHA).k(vec![], vec![]);
+    for wrong in [short, huge] {
+        let error = model.qkv_lora(&[(0, wrong)]).unwrap_err();
+        assert_eq!(error.code(), "INVALID_MODEL");
+    }
+}
+
+#[test]
+fn an_adapter_with_an_alpha_of_0_changes_nothing() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let layer = QkvLora::new(1, 0.0).q(vec![1.0; WIDTH], vec![1.0; WIDTH]);
+    let lora = model.qkv_lora(&[(0, layer)]).unwrap();
+    let adapted = with_lora(&model, &[1, 2, 3], &[lora.into()]);
+    assert_eq!(adapted, with_lora(&model, &[1, 2, 3], &[]));
 }
 
 #[test]

@@ -399,6 +399,8 @@ fn a_refused_request_leaves_a_session_as_it_was() {
     session.prefill(&[5, 6, 7]).unwrap();
     let mut options = GenerateOptions::default();
     options.json_schema = Some(r#"{ "not": {} }"#.to_owned());
+    let ones = QkvLora::new(1, 1.0).q(vec![0.01; WIDTH], vec![0.01; WIDTH]);
+    options.lora = vec![model.qkv_lora(&[(0, ones)]).unwrap().into()];
     let schema = session.complete("hello", options).map(drop).unwrap_err();
     assert_eq!(schema.code(), "INVALID_ARGUMENT");
     let long = "words ".repeat(10_000);

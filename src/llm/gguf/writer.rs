@@ -11,11 +11,12 @@ const U32: u32 = 4;
 const I32: u32 = 5;
 const F32: u32 = 6;
 
-/// The alignment of tensors, which is the format's default.
+/// The alignment of tensors, which is the format's default, and the key of another one.
 const ALIGNMENT: usize = 32;
+const ALIGNMENT_KEY: &str = "general.alignment";
 
 /// A GGUF file of version 3 in the making, for models and adapters that a program computes. Metadata that is set
-/// again replaces the earlier value.
+/// again replaces the earlier value. Tensors are aligned to 32 bytes, so `general.alignment` is left out.
 ///
 /// ```
 /// use relampago::llm::{Gguf, GgufWriter, WeightType};
@@ -44,9 +45,12 @@ fn string(text: &str) -> impl Iterator<Item = u8> {
 
 impl GgufWriter {
     fn entry(&mut self, key: &str, kind: u32, value: impl IntoIterator<Item = u8>) {
-        let kind = kind.to_le_bytes().into_iter();
-        self.metadata
-            .insert(key.to_owned(), kind.chain(value).collect());
+        // Metadata copied from another file may state that file's alignment.
+        if key != ALIGNMENT_KEY {
+            let kind = kind.to_le_bytes().into_iter();
+            self.metadata
+                .insert(key.to_owned(), kind.chain(value).collect());
+        }
     }
 
     fn array(&mut self, key: &str, kind: u32, len: usize, values: impl Iterator<Item = u8>) {

@@ -20,7 +20,9 @@ pub(super) fn read(bytes: Vec<u8>, model: &Model, options: &LoraOptions) -> Resu
     let alpha = file
         .get("adapter.lora.alpha")
         .and_then(Value::as_f64)
-        .map(|alpha| alpha as f32);
+        .map(|alpha| alpha as f32)
+        // Files of no scale have 0.
+        .filter(|&alpha| alpha != 0.0);
     let alpha = options.alpha.or(alpha);
     let mut all = Vec::new();
     for a in file.tensors() {

@@ -128,13 +128,12 @@ impl Model {
         let Some((rows, cols)) = shape.max() else {
             return fault("the model has no linear layer of this name");
         };
-        if *rank == 0 || a.len() != rank * cols || b.len() != rows * rank {
+        let [needed_a, needed_b] = [cols, rows].map(|side| rank.saturating_mul(side));
+        if *rank == 0 || a.len() != needed_a || b.len() != needed_b {
             let (a, b) = (a.len(), b.len());
             return fault(&format!(
                 "A and B of rank {rank} have {a} and {b} elements, but {rows} rows of {cols} weights \
-                 need {} and {}",
-                rank * cols,
-                rows * rank
+                 need {needed_a} and {needed_b}"
             ));
         }
         Ok(())
@@ -159,13 +158,11 @@ impl Model {
 }
 
 impl LowRank {
-    /// Multiplies B by `alpha / rank`, or leaves it where there is no `alpha`, or one of 0, which files
-    /// of no scale have.
+    /// Multiplies B by `alpha / rank`, or leaves it where there is no `alpha`.
     ///
     /// # Errors
     /// `InvalidArgument` if `alpha` is not finite.
     pub(in crate::llm) fn scale_by_rank(&mut self, alpha: Option<f32>) -> Result<()> {
-        let alpha = alpha.filter(|&alpha| alpha != 0.0);
         let scale = alpha.map_or(1.0, |alpha| alpha / self.rank.max(1) as f32);
         if !scale.is_finite() {
             return Err(Error::invalid("alpha", scale.to_string(), "finite"));

@@ -142,7 +142,8 @@ impl Program {
     /// the other.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the arguments do not match the parameters, [`Error::Fault`] if the
+    /// [`Error::Argument`] if the arguments do not match the parameters, [`Error::Parse`] if the program has no such
+    /// kernel, [`Error::Limit`] or [`Error::Invalid`] if the kernel's grid cannot be computed, [`Error::Fault`] if the
     /// kernel does something undefined.
     pub fn launch(
         &self,

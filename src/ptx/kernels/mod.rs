@@ -60,7 +60,8 @@ pub trait Kernel {
     ///
     /// # Errors
     /// [`super::Error::Target`] if `target` lacks a feature of the kernel,
-    /// [`super::Error::Invalid`] for an invalid description.
+    /// [`super::Error::Invalid`] for an invalid description, [`super::Error::Limit`] if it needs more shared
+    /// memory than the target has.
     fn build(&self, target: Target) -> Result<PtxKernel> {
         let needed = self.first_target();
         if target.has(needed) {

@@ -153,20 +153,35 @@ unsafe fn sums<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
         1
     };
     let mut sums = [[isa.splat(0.0); V]; R];
-    for _ in 0..depth / unroll {
+    let mut left = depth / unroll;
+    while left > 0 {
         for p in 0..unroll {
             // SAFETY: within the depth of both strips, whose rows and vectors the caller vouches
             // for.
             unsafe { step(isa, a, b, p, &mut sums) };
         }
-        a.values = a.values.wrapping_add(unroll * a.deep);
-        b.values = b.values.wrapping_add(unroll * b.deep);
+        a.values = advanced(a.values, unroll * a.deep);
+        b.values = advanced(b.values, unroll * b.deep);
+        left -= 1;
     }
     for p in 0..depth % unroll {
         // SAFETY: as above.
         unsafe { step(isa, a, b, p, &mut sums) };
     }
     sums
+}
+
+/// Returns the pointer to the element `count` further on.
+///
+/// For WebAssembly it goes through an integer. LLVM would otherwise give each load of the next step an addition for its
+/// constant offset, and matmuls in Chromium took 8 to 19% longer.
+#[inline(always)]
+fn advanced(values: *const f32, count: usize) -> *const f32 {
+    if cfg!(target_family = "wasm") {
+        let address = values.expose_provenance();
+        return std::ptr::with_exposed_provenance(address.wrapping_add(count * size_of::<f32>()));
+    }
+    values.wrapping_add(count)
 }
 
 /// Adds the products at depth `p`.
