@@ -62,7 +62,7 @@ def results_of(options):
     query = urllib.parse.urlencode({"rounds": options.rounds, "only": options.only, "to": "result"})
     join = "&" if "?" in options.page else "?"
     url = f"http://127.0.0.1:{server.server_port}/{options.page}{join}{query}"
-    with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, tempfile.TemporaryFile() as log:
         command = [options.chromium, *FLAGS, f"--user-data-dir={profile}", url]
         browser = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
