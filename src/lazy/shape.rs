@@ -21,17 +21,15 @@ pub(super) fn size_of(shape: &[usize]) -> usize {
 /// Checks that a shape has few enough axes and elements.
 pub(super) fn check_shape(shape: &[usize]) -> Result<()> {
     check_limit("the number of axes", shape.len(), MAX_AXES)?;
-    // Places on an axis are also counted from its end, as negative numbers.
-    for &length in shape {
-        check_limit("the length of an axis", length, isize::MAX as usize)?;
-    }
     if !shape.contains(&0) {
         let mut size = 1;
         for &length in shape {
             size = product("shape", size, length)?;
         }
     }
-    Ok(())
+    // Places on an axis are also counted from its end, as negative numbers.
+    let within = |&length| check_limit("the length of an axis", length, isize::MAX as usize);
+    shape.iter().try_for_each(within)
 }
 
 /// Returns the shape that two shapes broadcast to; `None` if they do not.
