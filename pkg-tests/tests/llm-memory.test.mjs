@@ -121,7 +121,7 @@ describe('memory of a model on a GPU', () => {
   /** Loads SmolLM2 in a page of its own, and lets it answer. */
   const answer = async (options, prepare = () => {}) => {
     const page = await browser.newPage();
-    await page.goto(`${server.url}/llm-sources.html`);
+    await page.goto(`${server.url}/llm-sources.html?patient`);
     await page.waitForFunction(() => Boolean(globalThis.visit));
     await page.evaluate(prepare);
     try {
