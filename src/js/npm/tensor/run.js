@@ -104,9 +104,10 @@ const moved = async (leaf) => {
 };
 
 /** Uploads the large ones of leaves that were used before, so that they are copied twice at most. */
-const settleLeaves = async (leaves) => {
+const settleLeaves = (leaves) => {
     const large = leaves.filter((leaf) => isOnHost(leaf) && leaf.size >= LEAST_RESIDENT);
-    await Promise.all(large.filter((leaf) => leaf.uploading || leaf.uses++ > 0).map(upload));
+    const again = large.filter((leaf) => leaf.uploading || leaf.uses++ > 0);
+    return again.length > 0 ? Promise.all(again.map(upload)) : undefined;
 };
 
 const isOnHost = ({ isLeaf, source }) => isLeaf && source && !(source instanceof Resident);
@@ -124,7 +125,8 @@ const recordingOf = (results) => {
 
 /** What stands for a program where a recording needs none: places of leaves. */
 const unplanned = (ready) => {
-    ready.catch(() => {}); // Whoever waits for it is told, unless another error comes first.
+    // If the uploads fail first, nobody waits for this promise; its error must not end the process.
+    ready.catch(() => {});
     return { ready, users: 0 };
 };
 
@@ -141,11 +143,14 @@ const withPlan = async ({ order, results, key }, given, use) => {
     entry.users += 1;
     const sources = given.map(retained);
     try {
-        // Uploads make leaves of leaves, so the structure stays the same.
-        await settleLeaves(given);
-        given.forEach((leaf, at) => {
-            sources[at] = sources[at] instanceof Resident || leaf.isDisposed ? sources[at] : retained(leaf);
-        });
+        const uploads = settleLeaves(given);
+        if (uploads) {
+            // They make leaves of leaves, so the structure stays the same.
+            await uploads;
+            given.forEach((leaf, at) => {
+                sources[at] = sources[at] instanceof Resident || leaf.isDisposed ? sources[at] : retained(leaf);
+            });
+        }
         const { program, places } = await entry.ready;
         return await withMemory(() => use(program, places, sources));
     } finally {
