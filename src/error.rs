@@ -128,7 +128,7 @@ pub enum Error {
     Foreign {
         /// The argument, by its name in the signature.
         what: &'static str,
-        /// What must own it: a batch, a device, a pool, a model or another owner.
+        /// The kind of object that the argument must belong to, such as `batch`, `device` or `model`.
         owner: &'static str,
     },
     /// A batch was executed a second time, or recorded into after execution.

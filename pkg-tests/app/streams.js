@@ -1,4 +1,4 @@
-// Streams of a program's runs: when results come, and what their sources are told.
+// Streams of a program's runs: they return each result as soon as it is computed, and they end their sources.
 
 /** Returns what streams of different sources do; nothing here waits for a time. */
 export async function streams(device) {

@@ -14,7 +14,7 @@ pub(super) fn widen<I: Isa>(isa: I, bits: I::Bits) -> I::F32 {
     isa.with_sign(magnitude, isa.reinterpret(bits))
 }
 
-/// The same for f16 that are neither infinite nor NaN, in fewer instructions.
+/// The numbers of the finite f16 in the upper halves of integers, in fewer instructions than [`widen`].
 #[inline(always)]
 pub(super) fn widen_finite<I: Isa>(isa: I, bits: I::Bits) -> I::F32 {
     isa.with_sign(widen_finite_magnitude(isa, bits), isa.reinterpret(bits))

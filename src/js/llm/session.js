@@ -18,8 +18,8 @@ export class Session {
     /** The adapters, with their factors. */
     #chosen;
     /**
-     * What outlives the object: the engine that has the session and the number there, which a reload replaces, and what
-     * ends its use of adapters.
+     * What is needed to close the session after its object was collected: the engine, the session's number there, and the
+     * function that ends its use of adapters. A reload replaces the engine and the number.
      */
     #registration;
     /** The tokens so far, which a reload reads again. */

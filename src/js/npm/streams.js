@@ -45,7 +45,7 @@ class Runs {
     }
 }
 
-/** A promise whose error whoever waits for it is told, now or later. */
+/** Marks the error of a promise as handled, so that it may be awaited later or never. Returns the promise. */
 const handled = (promise) => {
     promise.catch(() => {});
     return promise;
