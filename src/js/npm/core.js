@@ -9,6 +9,7 @@ import { explained, requireOwner } from './mix_ups.js';
 import { ops } from './ops.js';
 import { requireNames, shown } from './options.js';
 import { isFull, makeRoom } from './room.js';
+import { untilAborted } from './until_aborted.js';
 
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
@@ -91,6 +92,17 @@ export const cachedLength = (cache, name, length, m) => {
 /** Refuses options of a method that has none but `signal`. */
 export const requireAbortable = (options, method) => {
     options == null || requireNames(options, ['signal'], `${method}: `);
+};
+
+/** What `start` comes to, unless the caller aborts before by the options' signal. Messages begin with `prefix`. */
+export const unlessAborted = async (options, start, prefix = '') => {
+    const signal = options?.signal ?? undefined;
+    if (signal !== undefined && typeof signal.aborted !== 'boolean') {
+        const message = `${prefix}\`signal\` is ${shown(signal)}, but must be an AbortSignal`;
+        throw new RelampagoError('INVALID_ARGUMENT', message);
+    }
+    const aborted = () => new RelampagoError('ABORTED', `${prefix}aborted by the caller`, signal.reason);
+    return untilAborted(signal, start, aborted);
 };
 
 export const list = (what, value) => {

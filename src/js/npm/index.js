@@ -17,7 +17,7 @@ export {
 /** For what is loaded below; no part of the interface. */
 export {
     cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
-    requireAbortable, traced,
+    requireAbortable, traced, unlessAborted,
 } from './core.js';
 
 const { create } = GpuDevice;

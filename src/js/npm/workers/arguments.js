@@ -1,7 +1,6 @@
 // What callers give, on its way to a worker.
 
-import { DeviceBuffer, RelampagoError, classOf, invalid, requireAbortable } from '../core.js';
-import { untilAborted } from '../until_aborted.js';
+import { DeviceBuffer, RelampagoError, classOf, requireAbortable, unlessAborted } from '../core.js';
 
 const MOST_SPARE = 16;
 
@@ -83,11 +82,7 @@ export function allocated(length, make) {
 /** What `start` comes to, unless the caller aborts before. `method` is one whose options are not checked yet. */
 export async function abortable(options, start, method) {
     method && requireAbortable(options, method);
-    const signal = options?.signal ?? undefined;
-    if (signal !== undefined && typeof signal.aborted !== 'boolean') {
-        throw invalid('signal', signal, 'an AbortSignal');
-    }
-    return untilAborted(signal, start, () => new RelampagoError('ABORTED', 'aborted by the caller', signal.reason));
+    return unlessAborted(options, start);
 }
 
 /** Adds methods whose arguments go to the worker as they are; `methods` has the number of arguments of each. */
