@@ -12,6 +12,20 @@ const [INPUTS, LAYERS] = [128, [784, 512, 10]];
 /** Elements and repetitions of small tensors. */
 const [SMALL, CALLS] = [16, 100];
 
+/** Loads jax-js for `wasm`, on one thread, or for `webgpu`. */
+export async function openJax(backend) {
+  if (backend === 'wasm') {
+    // It looks for shared memory when it is loaded.
+    delete globalThis.SharedArrayBuffer;
+  }
+  const jax = await import('@jax-js/jax');
+  if (!(await jax.init(backend)).includes(backend)) {
+    throw new Error(`jax-js has no ${backend} here`);
+  }
+  jax.defaultDevice(backend);
+  return jax;
+}
+
 /** Returns a table of medians and quartiles in ms. */
 export async function table(device, jax, rounds) {
   const races = [

@@ -2,21 +2,12 @@
 
 import { cpus } from 'node:os';
 import init, { GpuDevice } from '../../target/npm/relampago/node.js';
-import { table } from './tensors.js';
+import { openJax, table } from './tensors.js';
 
 const rounds = Number(process.argv[2] ?? 40);
 
 await init();
 const device = await GpuDevice.create({ backend: 'simd' });
 console.log(`${cpus()[0].model.trim()}, Node ${process.versions.node}, ${rounds} rounds in turns, ms\n`);
-console.log(await table(device, await openJax(), rounds));
+console.log(await table(device, await openJax('wasm'), rounds));
 process.exit(0);
-
-/** jax-js on one thread: it looks for shared memory when it is loaded. */
-async function openJax() {
-  delete globalThis.SharedArrayBuffer;
-  const module = await import('@jax-js/jax');
-  await module.init('wasm');
-  module.defaultDevice('wasm');
-  return module;
-}

@@ -28,6 +28,7 @@ const LOOPS = {
     await one.execute();
   },
   tensor: (i) => device.full([values.length], i).add(1).run(),
+  input: (i) => device.tensor(values).add(i).data(),
   async jit() {
     state = await step(state);
   },

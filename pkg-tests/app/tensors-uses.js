@@ -11,15 +11,19 @@ export async function manyPrograms(device) {
 
 /** How often the values of one tensor go to the device where many reads use it at once. */
 export async function uploads(device) {
-  const x = device.tensor(new Float32Array(2000).fill(2));
   let count = 0;
-  device.upload = (values) => {
-    count += 1;
-    return Object.getPrototypeOf(device).upload.call(device, values);
+  const counted = (method) => (values) => {
+    const buffer = Object.getPrototypeOf(device)[method].call(device, values);
+    count += buffer === undefined ? 0 : 1;
+    return buffer;
   };
+  device.upload = counted('upload');
+  device.uploadNow = counted('uploadNow');
+  const x = device.tensor(new Float32Array(2000).fill(2));
   const sums = await Promise.all(Array.from({ length: 10 }, () => x.sum().item()));
   await device.run([x, x.add(1)]);
   delete device.upload;
+  delete device.uploadNow;
   return { count, sums };
 }
 
@@ -44,6 +48,31 @@ export async function disposals({ GpuDevice }, device) {
   await x.data();
   gone.dispose();
   return { results, gone: await outcome(x.data()) };
+}
+
+/** The most megabytes of a page's GPU buffers at a time, in a loop that makes 800 and disposes of nothing; 0 without a GPU. */
+export async function loop(device) {
+  if (!device.gpuDevice) {
+    return 0;
+  }
+  const [{ createBuffer }, { destroy }] = [GPUDevice.prototype, GPUBuffer.prototype];
+  let [bytes, most] = [0, 0];
+  GPUDevice.prototype.createBuffer = function (descriptor) {
+    bytes += descriptor.size;
+    most = Math.max(most, bytes);
+    return createBuffer.call(this, descriptor);
+  };
+  GPUBuffer.prototype.destroy = function () {
+    bytes -= this.size;
+    destroy.call(this);
+  };
+  const x = device.tensor(new Float32Array(1_000_000));
+  for (let i = 0; i < 200; i++) {
+    await x.mul(i).run();
+  }
+  Object.assign(GPUDevice.prototype, { createBuffer });
+  Object.assign(GPUBuffer.prototype, { destroy });
+  return most / 1e6;
 }
 
 /** What comes of signals for tensors that are computed, and for those that are not. */

@@ -5,7 +5,7 @@ import { dtypes, images } from './tensors-dtypes.js';
 import { jit, jitMistakes, stacks } from './tensors-jit.js';
 import { long } from './tensors-long.js';
 import { random } from './tensors-random.js';
-import { disposals, manyPrograms, signals, uploads } from './tensors-uses.js';
+import { disposals, loop, manyPrograms, signals, uploads } from './tensors-uses.js';
 
 /** Everything that a page or Node checks; `count` is the number of random cases. */
 export async function runTensors(relampago, { backend, worker = false, count }) {
@@ -32,6 +32,7 @@ export async function runTensors(relampago, { backend, worker = false, count }) 
       uploads: await uploads(device),
       disposals: await disposals(relampago, device),
       signals: await signals(device),
+      loop: await loop(device),
     },
   };
 }
@@ -152,6 +153,11 @@ async function planned(device) {
 /** Values are copied, move to the device when they are used again, and stay as they were. */
 async function leaves(device) {
   const values = new Float32Array(2000).fill(2);
+  const noMemory = Object.assign(new Error('no memory'), { code: 'OUT_OF_MEMORY' });
+  device.uploadNow = () => {
+    delete device.uploadNow;
+    throw noMemory;
+  };
   const x = device.tensor(values);
   values.fill(5);
   const sums = [await x.square().sum().item()];
@@ -160,7 +166,7 @@ async function leaves(device) {
   device.upload = () => {
     delete device.upload;
     failed = true;
-    return Promise.reject(Object.assign(new Error('no memory'), { code: 'OUT_OF_MEMORY' }));
+    return Promise.reject(noMemory);
   };
   for (let run = 0; run < 2; run++) {
     sums.push(await x.square().sum().item());

@@ -175,7 +175,8 @@ function verify(t, results, count) {
   assert.deepEqual(results.scopes, { values: [4, 6], inner: 'DISPOSED', outer: 'no error' });
 }
 
-function verifyUses({ manyPrograms, uploads, disposals, signals }) {
+function verifyUses({ manyPrograms, uploads, disposals, signals, loop }) {
+  assert.ok(loop < 400, `${loop} MB of GPU buffers`);
   assert.deepEqual(manyPrograms, [], 'sums that are wrong');
   assert.deepEqual(uploads, { count: 1, sums: Array(10).fill(4000) });
   const reads = (length) => [length, length, length, length];

@@ -90,6 +90,9 @@ const STALE: u64 = 64;
 /// The rate at which new host-writable memory becomes available: it consists of fresh pages.
 const FRESH_BYTES_A_NANOSECOND: u64 = 4;
 
+/// The bytes of all buffers on loan, of all devices.
+pub(super) static LOANED_BYTES: AtomicU64 = AtomicU64::new(0);
+
 /// A buffer on loan from the pool, to which it returns when dropped.
 pub(super) struct PooledBuffer {
     pub(super) buffer: wgpu::Buffer,
@@ -181,6 +184,7 @@ impl Pool {
         drop(state);
         let reused = reused.filter(|found| !usage.is_written_by_host() || self.map(found));
         let (id, buffer) = reused.unwrap_or_else(|| self.create(usage, size));
+        LOANED_BYTES.fetch_add(buffer.size(), Ordering::Relaxed);
         Ok(PooledBuffer {
             buffer,
             id,
@@ -289,6 +293,7 @@ impl PooledBuffer {
 
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
+        LOANED_BYTES.fetch_sub(self.buffer.size(), Ordering::Relaxed);
         match self.pool.upgrade() {
             Some(pool) => pool.give_back(self.id, self.buffer.clone(), self.usage, self.epoch),
             None => self.buffer.destroy(),

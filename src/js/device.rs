@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use js_sys::{Array, Promise};
+use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use super::batch::JsBatch;
@@ -15,6 +15,7 @@ use crate::batch::GpuCommandBatch;
 use crate::device::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 
 /// A compute device: a GPU, or the CPU's SIMD instructions if there is no suitable GPU.
 #[wasm_bindgen(js_name = GpuDevice)]
@@ -50,6 +51,12 @@ impl JsDevice {
     #[wasm_bindgen(skip_typescript)]
     pub fn module() -> JsValue {
         wasm_bindgen::module()
+    }
+
+    /// Returns the bytes of all GPU buffers that are in use. `room.js` keeps them few.
+    #[wasm_bindgen(skip_typescript, js_name = gpuBytes)]
+    pub fn gpu_bytes() -> f64 {
+        Gpu::bytes_in_use() as f64
     }
 
     /// Opens a new device with the options of this one, for use after a device loss.
@@ -116,6 +123,16 @@ impl JsDevice {
             }))
         };
         begun(abort.as_ref(), &mut begin).unchecked_into()
+    }
+
+    /// Copies values to a buffer and waits for nothing. If a GPU has no memory for them, the first
+    /// run that reads the buffer fails.
+    #[wasm_bindgen(skip_typescript, js_name = uploadNow)]
+    pub fn upload_now(&self, values: &Float32Array) -> Result<JsBuffer, JsValue> {
+        let device = self.get()?;
+        let storage = device.executor().upload_array(values);
+        let (storage, _) = storage.map_err(|error| to_js(&error))?;
+        Ok(DeviceBuffer::new(device, storage).into())
     }
 
     /// Runs the operation at an index in the op table at once if it runs on SIMD; otherwise returns

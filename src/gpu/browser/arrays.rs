@@ -2,18 +2,25 @@
 //! would cost another pass and, usually, new memory.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use js_sys::Float32Array;
 
 use crate::alloc::js_array;
 use crate::error::{Error, Result};
 use crate::gpu::context::Gpu;
+use crate::gpu::pool::LOANED_BYTES;
 use crate::gpu::readback::Readback;
 use crate::gpu::recorder::{GpuBuffer, Recorder, Submitted};
 use crate::graph::{Binding, Repeat};
 use crate::ops::Op;
 
 impl Gpu {
+    /// Returns the bytes of all buffers that are in use, on all GPUs.
+    pub(crate) fn bytes_in_use() -> u64 {
+        LOANED_BYTES.load(Ordering::Relaxed)
+    }
+
     /// Runs one operation that gives `len` values, as was checked; an elementwise one in pieces that
     /// fit into bindings. The inputs are read now.
     pub(crate) fn run_arrays(

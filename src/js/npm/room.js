@@ -1,8 +1,8 @@
-// Room for finalizers. The collector does not know of the module's memory, and finalizers run between tasks: a loop that
+// Room for finalizers. The collector does not know of the module's and the GPU's memory, and finalizers run between tasks: a loop that
 // awaits nothing but the module would leave everything in memory.
 
 import { pause } from './pause.js';
-import { allocatedBytes } from './relampago.js';
+import { GpuDevice, allocatedBytes } from './relampago.js';
 
 /** The bytes by which the memory in use may grow until finalizers get a task. */
 let step = 1 << 27;
@@ -10,9 +10,11 @@ let step = 1 << 27;
 let most = step;
 let making;
 
+const bytesInUse = () => allocatedBytes() + GpuDevice.gpuBytes();
+
 /** Whether the memory in use has grown by a step since it was least, or since the last task for finalizers. */
 export const isFull = () => {
-    const bytes = allocatedBytes();
+    const bytes = bytesInUse();
     most = Math.min(most, bytes + step);
     return bytes > most;
 };
@@ -28,7 +30,7 @@ const collect = async () => {
         }
     } catch {} // There is no room for them.
     await pause();
-    most = allocatedBytes() + step;
+    most = bytesInUse() + step;
 };
 
 /** For workers, whose objects the page disposes of. */

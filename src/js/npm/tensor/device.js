@@ -5,14 +5,14 @@ import { entered, traced } from '../stack.js';
 import { pixelsOf } from './image.js';
 import { compiled } from './jit.js';
 import * as movement from './movement.js';
-import { Resident } from './node.js';
+import { LEAST_RESIDENT, Resident } from './node.js';
 import { drawn } from './random.js';
 import { leaf, number } from './record.js';
 import { programsOf } from './run.js';
 import { enter, scope } from './scope.js';
 import { checkedShape, failure, shown } from './shape.js';
 import { Tensor, kept, listed, nodeOf, readAll } from './tensor.js';
-import { sourceOf } from './values.js';
+import { copied, sourceOf } from './values.js';
 
 export { Tensor };
 
@@ -45,11 +45,24 @@ const filled = (op, device, shape, value) => {
     return new Tensor(movement.broadcastTo(number(device, value), checkedShape(op, shape), op));
 };
 
+/** Copies values: many at once to the device, where operations read them. */
+const snapshot = (device, values) => {
+    try {
+        const buffer = values.length >= LEAST_RESIDENT ? device.uploadNow(values) : undefined;
+        if (buffer) {
+            return new Resident(buffer);
+        }
+    } catch {} // The run that needs the values says why; it also waits for memory.
+    return copied(values);
+};
+
 /** Methods that record, by functions of the device and their arguments. */
 const RECORDING = {
     tensor(device, values, shape) {
-        const resident = (buffer) => new Resident(buffer, false);
-        const { source, shape: checked, dtype } = sourceOf(values, shape, resident);
+        const { source, shape: checked, dtype } = sourceOf(values, shape, {
+            copy: (array) => snapshot(device, array),
+            wrap: (buffer) => new Resident(buffer, false),
+        });
         return made(leaf(device, checked, source, dtype));
     },
 

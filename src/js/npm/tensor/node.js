@@ -26,6 +26,9 @@ export class Resident {
     }
 }
 
+/** Elements from which values that may be used again move to the device. */
+export const LEAST_RESIDENT = 1024;
+
 /** The source of a leaf that stands for an argument while a function is recorded. */
 export const PARAMETER = Symbol('parameter');
 

@@ -3,13 +3,10 @@
 
 import { makeRoom } from '../room.js';
 import { lower } from './lower.js';
-import { Resident, ordered, requireSources, structure } from './node.js';
+import { LEAST_RESIDENT, Resident, ordered, requireSources, structure } from './node.js';
 
 /** Programs that a device keeps, the least recently used one first. */
 const MAX_PROGRAMS = 64;
-
-/** Elements from which values that are used again stay on the device. */
-const LEAST_RESIDENT = 1024;
 
 class Programs {
     #entries = new Map();

@@ -139,7 +139,9 @@ export type Arguments<Parameters extends readonly Tensor<DType>[]> = {
 /**
  * Values with a shape. Methods record what is to be computed, and return or throw at once; `data`, `item`, `array` and
  * `run` compute it. A method throws a `RelampagoError`: with code `SHAPE_MISMATCH` where shapes do not fit,
- * `INVALID_ARGUMENT` for a value of the wrong kind, `FOREIGN` for a tensor of another device, and `DISPOSED`.
+ * `SHAPE_OVERFLOW` for more than 2²⁹ − 1 elements, `LIMIT_EXCEEDED` for more than 6 axes, `INVALID_ARGUMENT` for a value of
+ * the wrong kind, `FOREIGN` for a tensor of another device, and `DISPOSED`. The methods that compute reject with the
+ * errors of the device, too, such as `OUT_OF_MEMORY` and `DEVICE_LOST`.
  */
 export class Tensor<D extends DType = 'f32'> {
     private constructor();

@@ -64,8 +64,8 @@ export const requirePresent = (op, what, values) => {
     }
 };
 
-/** Returns values and their own shape: a number, a typed array or nested arrays. */
-const numbersOf = (values) => {
+/** Returns values and their own shape: a number, a typed array, which `copy` copies, or nested arrays. */
+const numbersOf = (values, copy) => {
     requirePresent('tensor', 'values', values);
     if (typeof values === 'number') {
         return { source: Float32Array.of(values), own: [] };
@@ -75,7 +75,7 @@ const numbersOf = (values) => {
         return { source: flattened(values, own, new Float32Array(sizeOf(own))), own };
     }
     if (lengthOf(values) >= 0) {
-        return { source: new Float32Array(values), own: [values.length] };
+        return { source: copy(values), own: [values.length] };
     }
     const dtype = WHOLE[classOf(values)];
     if (dtype) {
@@ -86,10 +86,13 @@ const numbersOf = (values) => {
     throw failure('tensor', `\`values\` is ${hint}, but must be ${needed}`, 'INVALID_ARGUMENT');
 };
 
-/** Returns what a leaf is made of: its source, shape and type. Values are copied; a buffer stays the caller's. */
-export const sourceOf = (values, given, resident) => {
+/** Returns a copy of an array of numbers. */
+export const copied = (values) => new Float32Array(values);
+
+/** Returns what a leaf is made of: its source, shape and type. `copy` makes the source of an array, `wrap` that of a buffer. */
+export const sourceOf = (values, given, { copy = copied, wrap } = {}) => {
     const isBuffer = values instanceof DeviceBuffer;
-    const { source, own, dtype = 'f32' } = isBuffer ? { source: resident(values), own: [values.length] } : numbersOf(values);
+    const { source, own, dtype = 'f32' } = isBuffer ? { source: wrap(values), own: [values.length] } : numbersOf(values, copy);
     const shape = given === undefined ? own : checkedShape('tensor', given);
     if (sizeOf(shape) !== sizeOf(own)) {
         throw failure('tensor', `there are ${sizeOf(own)} values, but shape ${text(shape)} has ${sizeOf(shape)}`);

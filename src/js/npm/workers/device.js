@@ -57,6 +57,8 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     /** Nothing is done at once. */
     runNow() {}
 
+    uploadNow() {}
+
     runOp(index, values, options) {
         const [name, inputs, parameters, , names] = ops[index];
         const call = () => this.call(name, values.slice(0, inputs + parameters).map((value) => copied(value, names)));
