@@ -20,11 +20,11 @@ const VERIFY = {
     assert.equal(disposed, 'DISPOSED: this QuantizedMatrix was disposed of: make a new one');
     assert.deepEqual(errors, {
       detached: `INVALID_ARGUMENT: \`x\` is an object (Float32Array), but must be ${WITHIN}`,
-      blocks: `INVALID_ARGUMENT: \`bytes\` is an object (Float32Array), but must be ${WITHIN}`,
-      buffer: `INVALID_ARGUMENT: \`bytes\` is an object (ArrayBuffer), but must be ${WITHIN}`,
+      blocks: `INVALID_ARGUMENT: \`blocks\` is an object (Float32Array), but must be ${WITHIN}`,
+      buffer: `INVALID_ARGUMENT: \`blocks\` is an object (ArrayBuffer), but must be ${WITHIN}`,
       long: 'LENGTH_MISMATCH: `x` has 1048576 values, but must have 32',
       rows: 'LENGTH_MISMATCH: `x` has 32 values, but must have 137438953440',
-      short: 'LENGTH_MISMATCH: `bytes` has 33 values, but must have 34',
+      short: 'LENGTH_MISMATCH: `blocks` has 33 values, but must have 34',
     });
   },
 

@@ -80,7 +80,7 @@ describe('matrices and caches of relampago/llm', () => {
     await assert.rejects(make('Q9', bytes, ROWS, COLS), { code: 'INVALID_ARGUMENT', message: /`type` is 'Q9'/ });
     await assert.rejects(make('Q8_0', bytes, ROWS, 31), { code: 'INVALID_ARGUMENT', message: /`cols` is 31/ });
     await assert.rejects(make('Q8_0', bytes, ROWS + 1, COLS), { code: 'LENGTH_MISMATCH' });
-    await assert.rejects(make('Q8_0', [1, 2], 1, 32), { code: 'INVALID_ARGUMENT', message: /`bytes`/ });
+    await assert.rejects(make('Q8_0', [1, 2], 1, 32), { code: 'INVALID_ARGUMENT', message: /`blocks`/ });
     await assert.rejects(make('Q8_0', bytes, ROWS, COLS, { devise: 'gpu' }), { message: /did you mean `device`/ });
     await assert.rejects(make('Q8_0', bytes, ROWS, COLS, { device: 'gpu' }), { code: 'NO_GPU' });
     const matrix = await make('Q8_0', bytes, ROWS, COLS);

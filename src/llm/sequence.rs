@@ -212,7 +212,7 @@ impl Sequence {
     /// one of `prompt`. Returns the number of tokens that remain: none if these were other adapters.
     ///
     /// # Errors
-    /// The errors of [`Sequence::set_lora`], and those of [`Sequence::read`] if it could not read the rest of `prompt`.
+    /// Those of [`Sequence::set_lora`], and those of [`Sequence::read`] if it could not read the rest of `prompt`.
     /// Nothing changes then.
     pub(crate) fn keep_prefix(
         &mut self,
@@ -225,7 +225,9 @@ impl Sequence {
         let common = self.tokens.iter().zip(prompt).take_while(same).count();
         let length = common.min(prompt.len().saturating_sub(1));
         Self::check(model, length, &prompt[length..])?;
-        self.set_lora(model, lora)?;
+        if changes {
+            self.lora = lora.to_vec();
+        }
         self.rewind(length)?;
         Ok(length)
     }

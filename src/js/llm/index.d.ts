@@ -377,12 +377,12 @@ export type WeightType =
 export class QuantizedMatrix {
     private constructor();
     /**
-     * Places the weights of `rows` rows of `cols` weights on a device; `bytes`, which are copied, have one row after the
+     * Places the weights of `rows` rows of `cols` weights on a device; `blocks`, which are copied, have one row after the
      * other. `INVALID_ARGUMENT` if rows are not of whole blocks, `LENGTH_MISMATCH`.
      */
     static fromBlocks(
         type: WeightType,
-        bytes: ArrayBuffer | ArrayBufferView,
+        blocks: ArrayBuffer | ArrayBufferView,
         rows: number,
         cols: number,
         options?: {

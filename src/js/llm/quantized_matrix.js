@@ -1,6 +1,5 @@
 import * as check from './check.js';
 import { Engine } from './engine.js';
-import { RelampagoError } from './error.js';
 import { host } from './host.js';
 import { compiled } from './module.js';
 import { WorkerEngine } from './worker_engine.js';
@@ -40,9 +39,6 @@ function join(worker) {
     return { started: own.started, leave };
 }
 
-/** An error of the module, which calls `bytes` blocks. */
-const named = (error) => new RelampagoError(error.code, error.message.replaceAll('`blocks`', '`bytes`'), error);
-
 /** A matrix of quantised weights. */
 export class QuantizedMatrix {
     #engine;
@@ -59,20 +55,20 @@ export class QuantizedMatrix {
         Object.assign(this, properties);
     }
 
-    static async fromBlocks(type, bytes, rows, cols, options) {
+    static async fromBlocks(type, blocks, rows, cols, options) {
         check.oneOf(...TYPES)(type, 'type');
         check.count(rows, 'rows');
         check.count(cols, 'cols');
-        const blocks = check.bytes(bytes, 'bytes');
+        const bytes = check.bytes(blocks, 'blocks');
         const { device = 'auto', worker = host.worker } = check.options(options, OPTIONS);
         const { started, leave } = join(worker);
         try {
             const engine = await started;
-            const [number, backend] = await engine.openMatrix(type, blocks, rows, cols, device);
+            const [number, backend] = await engine.openMatrix(type, bytes, rows, cols, device);
             return new QuantizedMatrix(engine, leave, number, { type, rows, cols, backend });
         } catch (error) {
             leave();
-            throw error.code === 'LENGTH_MISMATCH' ? named(error) : error;
+            throw error;
         }
     }
 
