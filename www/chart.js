@@ -38,7 +38,7 @@ function about({ name, info, error }) {
   if (name === 'GPU') {
     return info.software ? `${info.adapter}: a software adapter, a GPU played by the CPU` : info.adapter;
   }
-  return name === 'SIMD' ? info.instructionSet : 'two loops, Float32Array';
+  return name === 'SIMD' ? info.instructionSet : 'plain loops, Float32Array';
 }
 
 function versus({ name, milliseconds }, plain) {

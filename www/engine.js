@@ -1,22 +1,31 @@
 // Everything that this page asks of relampago.
 
-import init, { GpuDevice } from './relampago/index.js';
+import { entryAt } from './entry.js';
+
+const PACKAGE = new URL('relampago/index.js', import.meta.url);
 
 /** One device for each choice of back-end, made when first needed. */
 const devices = new Map();
 
 /**
  * @param {'auto' | 'gpu' | 'simd'} backend
- * @returns {Promise<GpuDevice>}
+ * @param {(text: string) => void} [show] Tells the visitor that the package is still being built.
+ * @returns {Promise<import('./relampago/index.js').GpuDevice>}
  */
-export function deviceFor(backend) {
+export function deviceFor(backend, show = () => {}) {
   let device = devices.get(backend);
   if (!device) {
-    device = init().then(() => GpuDevice.create({ backend }));
+    device = create(backend, show);
     devices.set(backend, device);
     device.catch(() => forget(backend)); // A later call may have more luck.
   }
   return device;
+}
+
+async function create(backend, show) {
+  const { default: init, GpuDevice } = await entryAt(PACKAGE, show);
+  await init();
+  return GpuDevice.create({ backend });
 }
 
 function forget(backend) {

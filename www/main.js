@@ -6,7 +6,7 @@
 //   source()       { width, height, channels: [red, green, blue, alpha] } from 0 to 255
 //   apply(name)    chooses a filter as a click does, and promises
 //                  { channels (before clamping), milliseconds, filter, strength } once it is on the canvas
-//   measured       a promise of the rows of the current chart
+//   measured       a promise of the rows of the first chart
 //   info           the device's `info`; undefined until there is one
 
 import { kernelEditor } from './editor.js';
@@ -68,6 +68,7 @@ async function apply(name) {
     return undefined; // It will be applied to the first one.
   }
   const { backend, strength } = state;
+  const noticed = at('notice').textContent;
   const result = await applyOn(backend, state.picture, filter, strength);
   const device = await deviceFor(backend); // Another one, if that was lost.
   if (backend === state.backend) {
@@ -79,7 +80,11 @@ async function apply(name) {
     at('plan-label').textContent = summary(plan);
     show(at('after'), toPixels(result));
     at('after').setAttribute('aria-label', `The picture after the filter ${filter.label}`);
-    at('status').textContent = account(filter, result);
+    status(account(filter, result));
+    // What was said before this began is no longer so.
+    if (at('notice').textContent === noticed) {
+      notice('');
+    }
     measureSoon();
   }
   return { channels: result.channels.slice(0, 3), milliseconds: result.milliseconds, filter, strength };
@@ -97,6 +102,9 @@ function account(filter, { width, height, milliseconds }) {
 /** The small pictures of the filters named. */
 async function illustrate(names) {
   const { device, small } = state;
+  if (!small) {
+    return; // The first picture will have them all.
+  }
   for (const name of names) {
     const filter = filters[name];
     const result = await applyFilter(device, small, filter);
@@ -175,13 +183,13 @@ async function chooseBackend(backend) {
 /** The device asked for, or else SIMD's and why. */
 async function deviceOrSimd(backend) {
   try {
-    return { backend, device: await deviceFor(backend), lack: '' };
+    return { backend, device: await deviceFor(backend, status), lack: '' };
   } catch (error) {
     if (backend === 'simd') {
       throw error;
     }
     const lack = `${explain(error)} What you see is computed with SIMD instead.`;
-    return { backend: 'simd', device: await deviceFor('simd'), lack };
+    return { backend: 'simd', device: await deviceFor('simd', status), lack };
   }
 }
 
@@ -263,6 +271,10 @@ function takePictures() {
 
 // What goes wrong ----------------------------------------------------------------------------
 
+function status(text) {
+  at('status').textContent = text;
+}
+
 /** Shows `text`, or else what is to be said of the back-end. */
 function notice(text) {
   at('notice').textContent = text || state.lack;
@@ -276,7 +288,7 @@ async function guard(work) {
   } catch (error) {
     notice(explain(error));
     if (!state.picture) {
-      at('status').textContent = 'There is nothing to show yet.';
+      status('There is nothing to show yet.');
     }
     return undefined;
   }
@@ -305,6 +317,7 @@ async function start() {
   at('strength').addEventListener('input', changeStrength);
   at('backend').addEventListener('change', changeBackend);
   at('measure').addEventListener('click', () => measureSoon(0));
+  await apply(state.name); // Only shows its kernel, as there is no picture yet.
   await chooseBackend(state.backend);
   await openPhotograph();
 }

@@ -1,6 +1,9 @@
 // A conversation with a model from a GGUF file: `?model=` names one that the server has.
 
 import { element } from './element.js';
+import { entryAt } from './entry.js';
+
+const ENTRY = new URL('relampago/llm/index.js', import.meta.url);
 
 const at = (id) => document.getElementById(id);
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed()} MB`;
@@ -16,51 +19,53 @@ function origin({ source, cached }) {
   return cached ? ', downloaded and stored in this browser' : '';
 }
 
-/** The package's entry for models. `cargo xtask demo` serves this page while it still builds the entry: this waits for it. */
-async function modelEntry() {
-  const entry = new URL('relampago/llm/index.js', import.meta.url);
-  while (!(await fetch(entry)).ok) {
-    say('status', 'The package for language models is still being built; this page goes on when it is there.');
-    await new Promise((resolve) => setTimeout(resolve, 2000));
-  }
-  return import(entry);
-}
-
 let model;
 /** What was said, as the model reads it. */
 let messages = [];
 /** Cancels the answer, or the loading, that is under way. */
 let underway = new AbortController();
 
-async function load(source, name) {
-  underway.abort();
-  const { signal } = (underway = new AbortController());
+async function load(source, name, signal) {
   model?.dispose();
   model = undefined;
   messages = [];
   at('messages').replaceChildren();
   at('send').disabled = true;
+  at('stop').disabled = true;
+  at('progress').value = 0;
   at('progress').hidden = false;
   try {
-    const { LanguageModel } = await modelEntry();
+    const { LanguageModel } = await entryAt(ENTRY, (text) => say('status', text), signal);
     signal.throwIfAborted();
     say('status', `Loading ${name}…`);
     const onProgress = ({ loaded, total }) => {
       at('progress').value = total ? loaded / total : 0;
     };
     const loaded = await LanguageModel.load(source, { signal, onProgress });
+    if (signal.aborted) {
+      loaded.dispose(); // A newer load has begun.
+      return;
+    }
     model = loaded;
     const { info } = model;
     invite(info);
     say('status', `${info.name || name}: ${(info.parameters / 1e6).toFixed()} million parameters, ${megabytes(info.fileBytes)}${origin(info)}.`);
     say('fact-backend', `${info.backend === 'gpu' ? 'GPU' : `SIMD (${info.instructionSet})`}, ${info.worker ? 'in a worker' : 'on this page'}`);
     say('fact-reason', info.reason);
-    say('fact-memory', megabytes(await model.memoryBytes()));
     at('send').disabled = false;
+    showMemory(model);
   } finally {
-    if (signal === underway.signal) {
+    if (!signal.aborted) {
       at('progress').hidden = true;
     }
+  }
+}
+
+/** Shows a model's memory, unless its device is lost or another model took its place. */
+async function showMemory(shown) {
+  const bytes = await shown.memoryBytes().catch(() => undefined);
+  if (bytes !== undefined && shown === model) {
+    say('fact-memory', megabytes(bytes));
   }
 }
 
@@ -81,6 +86,8 @@ function add({ role, content }) {
 
 /** How often an answer goes on after its device was lost. */
 const MOST_LOSSES = 3;
+/** The errors of a model that has to be loaded anew; a reload that was stopped leaves one that is disposed of. */
+const LOSSES = ['DEVICE_LOST', 'DISPOSED'];
 
 /** Answers, or continues the last message; where the device is lost, loads the model anew and goes on after the tokens so far. */
 async function* answered(asked, conversation, signal) {
@@ -94,17 +101,16 @@ async function* answered(asked, conversation, signal) {
       }
       return;
     } catch (error) {
-      if (error.code !== 'DEVICE_LOST' || losses === MOST_LOSSES) {
+      if (!LOSSES.includes(error.code) || losses === MOST_LOSSES) {
         throw error;
       }
       after = answer.tokens;
-      await asked.reload();
+      await asked.reload(undefined, { signal });
     }
   }
 }
 
-async function ask(question) {
-  const { signal } = (underway = new AbortController());
+async function ask(question, signal) {
   const message = { role: 'user', content: question };
   add(message);
   const item = add({ role: 'assistant', content: '…' });
@@ -119,16 +125,18 @@ async function ask(question) {
       account(usage);
     }
   } finally {
-    at('stop').disabled = true;
     if (asked === model) {
-      // What got no answer is not part of the conversation.
+      at('stop').disabled = true;
+      at('send').disabled = false;
+      // What got no answer is not part of the conversation, and can be asked again.
       if (text) {
         messages.push(message, { role: 'assistant', content: text });
+      } else {
+        at('question').value ||= question;
       }
       item.textContent = text || '(no answer)';
       say('spoken', text);
-      say('fact-memory', megabytes(await model.memoryBytes()));
-      at('send').disabled = false;
+      showMemory(asked);
     }
   }
 }
@@ -138,13 +146,15 @@ function account({ time_to_first_token_ms, tokens_per_second, completion_tokens 
   say('fact-speed', tokens_per_second ? `${tokens_per_second.toFixed(1)} tokens/s, ${completion_tokens} tokens` : '…');
 }
 
-/** Shows what goes wrong. */
+/** Runs `work` in place of what is under way, and shows what goes wrong unless that was cancelled. */
 async function guard(work) {
+  underway.abort();
+  const { signal } = (underway = new AbortController());
   at('notice').hidden = true;
   try {
-    await work();
+    await work(signal);
   } catch (error) {
-    if (error.code !== 'ABORTED') {
+    if (!signal.aborted) {
       say('notice', error.message);
       at('notice').hidden = false;
       say('status', model ? at('status').textContent : 'No model is loaded.');
@@ -152,9 +162,13 @@ async function guard(work) {
   }
 }
 
-const choose = (file) => file && guard(() => load(file, file.name));
+const choose = (file) => file && guard((signal) => load(file, file.name, signal));
 
-at('file').addEventListener('change', ({ target }) => choose(target.files[0]));
+at('file').addEventListener('change', ({ target }) => {
+  const [file] = target.files;
+  target.value = ''; // Otherwise the same file could not be chosen again.
+  choose(file);
+});
 addEventListener('dragover', (event) => event.preventDefault());
 addEventListener('drop', (event) => {
   event.preventDefault();
@@ -165,7 +179,7 @@ at('form').addEventListener('submit', (event) => {
   const question = at('question').value.trim();
   if (question && model && !at('send').disabled) {
     at('question').value = '';
-    guard(() => ask(question));
+    guard((signal) => ask(question, signal));
   }
 });
 at('question').addEventListener('keydown', (event) => {
@@ -178,5 +192,5 @@ at('stop').addEventListener('click', () => underway.abort());
 
 const served = new URLSearchParams(location.search).get('model');
 if (served) {
-  guard(() => load(served, served.split('/').at(-1)));
+  guard((signal) => load(served, served.split('/').at(-1), signal));
 }

@@ -11,6 +11,8 @@ import { requestsTo } from './serve.mjs';
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf';
 // Long enough for a busy machine: a page that computes in its first script took more than half a minute.
 const PATIENCE = 120_000;
+// Without a listener they end the process without its event 'exit', which ends the drivers.
+const SIGNALS = ['SIGINT', 'SIGTERM'];
 const TIMEOUTS = { script: 300_000, pageLoad: PATIENCE, implicit: 0 };
 
 /** Starts the command line `driver`, which lacks the port, and a browser of these capabilities. */
@@ -25,11 +27,14 @@ async function start({ driver, env, capabilities }) {
   // A group of its own, so that what the driver starts ends with it.
   const child = spawn(program, [...args, `--port=${port}`], { env: { ...process.env, ...env }, detached: true, stdio: 'ignore' });
   const failed = new Promise((_, reject) => child.once('error', reject));
+  const stop = (_, number) => process.exit(128 + number);
   const end = () => {
     process.off('exit', end);
+    SIGNALS.forEach((signal) => process.off(signal, stop));
     child.pid && endGroup(child.pid);
   };
   process.once('exit', end);
+  SIGNALS.forEach((signal) => process.on(signal, stop));
   try {
     const base = `http://127.0.0.1:${port}`;
     await Promise.race([ready(base), failed]);

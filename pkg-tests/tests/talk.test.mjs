@@ -168,8 +168,12 @@ describe('the page for conversations', () => {
     const tab = await browser.newPage();
     await tab.goto(`${server.url}/talk.html?model=tiny.gguf`);
     await tab.waitForFunction(() => document.getElementById('status').textContent.includes('still being built'));
+    // The file that is chosen meanwhile takes the place of the first one, whose loading ends without a word.
+    await tab.setInputFiles('#file', join(site, 'base.gguf'));
     renameSync(`${entry}.later`, entry);
     await tab.waitForFunction(() => !document.getElementById('send').disabled);
+    assert.equal(await tab.evaluate(() => document.getElementById('question').placeholder), 'Text to continue');
+    assert.equal(await tab.evaluate(() => document.getElementById('notice').hidden), true);
     await tab.close();
   });
 });

@@ -13,6 +13,7 @@ const element = <Kind extends HTMLElement>(id: string): Kind => {
 };
 const canvas = element<HTMLCanvasElement>('plane');
 const state = element<HTMLOutputElement>('state');
+const button = element<HTMLButtonElement>('step');
 
 async function draw(points: Tensor, { labels, centres }: Clusters): Promise<void> {
   const context = canvas.getContext('2d');
@@ -36,31 +37,41 @@ async function draw(points: Tensor, { labels, centres }: Clusters): Promise<void
   }
 }
 
-await init();
-const device = await GpuDevice.create();
-const points = await pointsOf(device, POINTS, CLUSTERS);
-const step = stepOf(device, CLUSTERS);
-let clusters = await step(points, device.random.uniform([CLUSTERS, 2], { seed: 5 }));
-let steps = 1;
-let moved = Infinity;
+const fail = (error: unknown): void => {
+  state.textContent = String(error);
+};
 
-async function advance(): Promise<void> {
-  const last = clusters;
-  clusters = await step(points, last.centres);
-  moved = await clusters.centres.sub(last.centres).abs().max().item();
-  last.labels.dispose();
-  last.centres.dispose();
-  steps += 1;
-}
+async function start(): Promise<void> {
+  await init();
+  const device = await GpuDevice.create();
+  const points = await pointsOf(device, POINTS, CLUSTERS);
+  const step = stepOf(device, CLUSTERS);
+  let clusters = await step(points, device.random.uniform([CLUSTERS, 2], { seed: 5 }));
+  let steps = 1;
+  let moved = Infinity;
 
-async function show(): Promise<void> {
-  await draw(points, clusters);
-  state.textContent = `${device.backend}: ${steps} steps, moved ${moved.toFixed(4)}`;
-}
+  const advance = async (): Promise<void> => {
+    const last = clusters;
+    clusters = await step(points, last.centres);
+    moved = await clusters.centres.sub(last.centres).abs().max().item();
+    last.labels.dispose();
+    last.centres.dispose();
+    steps += 1;
+  };
 
-element<HTMLButtonElement>('step').addEventListener('click', () => {
-  advance().then(show).catch((error: unknown) => {
-    state.textContent = String(error);
+  const show = async (): Promise<void> => {
+    await draw(points, clusters);
+    state.textContent = `${device.backend}: ${steps} steps, moved ${moved.toFixed(4)}`;
+  };
+
+  await show();
+  button.addEventListener('click', () => {
+    // One step at a time: each disposes of the tensors of the one before.
+    button.disabled = true;
+    advance().then(show).catch(fail).finally(() => {
+      button.disabled = false;
+    });
   });
-});
-await show();
+}
+
+start().catch(fail);

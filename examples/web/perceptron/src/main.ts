@@ -24,22 +24,28 @@ async function compare(scores: Tensor, exact: Tensor): Promise<[error: number, s
   return [await error.item(), await same.item()];
 }
 
-await init();
-const device = await GpuDevice.create();
-const weights = await weightsOf(device);
-const inputs = await device.random.normal([COUNT, INPUTS], { seed: 9 }).data();
-let exact: Tensor | undefined;
-for (const format of FORMATS) {
-  const perceptron = await Perceptron.create(device, weights, format);
-  await perceptron.scores(inputs, COUNT);
-  const start = performance.now();
-  const scores = await perceptron.scores(inputs, COUNT);
-  const time = performance.now() - start;
-  exact ??= scores;
-  const [error, same] = await compare(scores, exact);
-  addRow([format, String(bytesOf(format)), error.toExponential(1), `${(100 * same).toFixed(0)}%`, time.toFixed(2)]);
-  perceptron.dispose();
+/** Fills the table, and returns how that ended. */
+async function run(): Promise<string> {
+  await init();
+  const device = await GpuDevice.create();
+  const weights = await weightsOf(device);
+  const inputs = await device.random.normal([COUNT, INPUTS], { seed: 9 }).data();
+  let exact: Tensor | undefined;
+  for (const format of FORMATS) {
+    const perceptron = await Perceptron.create(device, weights, format);
+    await perceptron.scores(inputs, COUNT);
+    const start = performance.now();
+    const scores = await perceptron.scores(inputs, COUNT);
+    const time = performance.now() - start;
+    exact ??= scores;
+    const [error, same] = await compare(scores, exact);
+    addRow([format, String(bytesOf(format)), error.toExponential(1), `${(100 * same).toFixed(0)}%`, time.toFixed(2)]);
+    perceptron.dispose();
+  }
+  return `done on ${device.backend}`;
 }
+
+const outcome = await run().catch(String);
 if (state) {
-  state.textContent = `done on ${device.backend}`;
+  state.textContent = outcome;
 }

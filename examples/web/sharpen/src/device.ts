@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react';
 import init, { GpuDevice } from 'relampago';
 
-/** A device in a worker, which does not block the page; undefined until it is ready. */
-export function useDevice(): GpuDevice | undefined {
+/** A device in a worker, which does not block the page; undefined until it is ready. `onError` hears why it fails. */
+export function useDevice(onError: (message: string) => void): GpuDevice | undefined {
   const [device, setDevice] = useState<GpuDevice>();
   useEffect(() => {
     let isGone = false;
@@ -12,11 +12,11 @@ export function useDevice(): GpuDevice | undefined {
       opened = await GpuDevice.create({ worker: true });
       isGone ? opened.dispose() : setDevice(opened);
     };
-    void open();
+    open().catch((error: unknown) => onError(String(error)));
     return () => {
       isGone = true;
       opened?.dispose();
     };
-  }, []);
+  }, [onError]);
   return device;
 }

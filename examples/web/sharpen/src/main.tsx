@@ -26,11 +26,11 @@ function Slider({ name, value, max, onChange }: SliderProps): ReactElement {
 }
 
 function App(): ReactElement {
-  const device = useDevice();
+  const [state, setState] = useState('');
+  const device = useDevice(setState);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [radius, setRadius] = useState(2);
   const [amount, setAmount] = useState(1);
-  const [state, setState] = useState('');
   const picture = useMemo(() => rings(WIDTH, HEIGHT), []);
   const planes = useMemo(() => device && planesOf(device, picture), [device, picture]);
 
