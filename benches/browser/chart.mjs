@@ -27,11 +27,11 @@ const STYLE = `
     line { stroke: #9198a1; }
   }`;
 
-// The bars of a race in the browser.
+// The bars of a race in the browser, without rows that no other finished.
 export function barsOf(rows) {
-  return rows.map((row) => {
-    const { best, ratios: [{ ratio }] } = comparison(row);
-    return { name: row.name, best, ratio };
+  return rows.flatMap((row) => {
+    const { best, ratios: [first] } = comparison(row);
+    return first ? [{ name: row.name, best, ratio: first.ratio }] : [];
   });
 }
 

@@ -43,7 +43,7 @@ function times(rows, contestants) {
     const { best, ratios } = comparison(row);
     const cells = names.map((name) => cell(find(row, name)));
     const ratio = (name) => ratios.find((of) => of.name === name)?.ratio.toFixed(2) ?? '–';
-    return [row.name, ...cells, best, ...ours.map(ratio)];
+    return [row.name, ...cells, best ?? '–', ...ours.map(ratio)];
   });
   return table(['ms', ...names, 'fastest other', ...ours.map((name) => `× ${name}`)], body);
 }

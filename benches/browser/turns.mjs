@@ -6,36 +6,41 @@ import { quartiles } from './statistics.mjs';
 export async function raceRow(racers, row, rounds, pause = async () => {}) {
   const prepared = [];
   for (const { contestant, bench } of racers) {
-    prepared.push({ contestant, bench, times: [], ...(await prepare(bench, row, contestant)) });
+    const racer = { contestant, bench, times: [] };
+    Object.assign(racer, await attempt(racer, () => bench.prepare(row.name)));
+    prepared.push(racer);
   }
   const ready = prepared.filter(({ error }) => error !== undefined);
   // Each round begins with another one.
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < ready.length; turn++) {
-      const { bench, times } = ready[(round + turn) % ready.length];
-      await pause();
-      times.push(await bench.sample());
+      const racer = ready[(round + turn) % ready.length];
+      if (racer.failure === undefined) {
+        await pause();
+        await attempt(racer, async () => racer.times.push(await racer.bench.sample()));
+      }
     }
   }
-  await Promise.all(ready.map(({ bench }) => bench.close()));
+  await Promise.all(ready.map((racer) => attempt(racer, () => racer.bench.close())));
   return prepared.map((racer) => summary(racer, row));
 }
 
 // A peer that fails is part of the result; we may not fail.
-async function prepare(bench, row, { ours }) {
+async function attempt(racer, work) {
   try {
-    return await bench.prepare(row.name);
+    return await work();
   } catch (failure) {
-    if (ours) {
+    if (racer.contestant.ours) {
       throw failure;
     }
-    return { failure: String(failure?.message ?? failure).split('\n')[0] };
+    racer.failure ??= String(failure?.message ?? failure).split('\n')[0];
+    return undefined;
   }
 }
 
 function summary({ contestant, error, failure, times }, { tolerance, flop }) {
   const { name, ours = false, tolerance: own = 0 } = contestant;
-  if (error === undefined) {
+  if (failure !== undefined || error === undefined) {
     return { name, ours, failure };
   }
   const { lower, median, upper } = quartiles(times);
