@@ -83,9 +83,10 @@ fn simd(project: &Project, arguments: &[String]) -> Result<()> {
 /// Leaves the program in a folder of its own too: the machine with the GPU needs no Rust.
 fn gpu(project: &Project, arguments: &[String]) -> Result<()> {
     let sh = &project.sh;
+    let target = project.target("");
     cmd!(
         sh,
-        "cargo build --release -p relampago-benches --features gpu --bin bench-gpu"
+        "cargo build --release --target-dir {target} -p relampago-benches --features gpu --bin bench-gpu"
     )
     .run()?;
     let folder = project.target("bench/gpu");
@@ -131,9 +132,10 @@ fn llm(project: &Project, arguments: &[String], report: &Path) -> Result<()> {
     let sh = &project.sh;
     let tools = setup::ensure(project, Scope::LlmBench)?;
     let package = package::run(project, &tools)?.folder;
+    let target = project.target("");
     cmd!(
         sh,
-        "cargo build --release -p relampago --features llm --example llm_bench"
+        "cargo build --release --target-dir {target} -p relampago --features llm --example llm_bench"
     )
     .run()?;
     let program = format!("llm_bench{}", std::env::consts::EXE_SUFFIX);

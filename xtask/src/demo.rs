@@ -55,6 +55,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         let package = package::run(project, &tools)?;
         return check(project, &tools, &package);
     }
+    // Before the build, which takes minutes.
+    let listener = serve::listen(options.port)?;
     let model = options.model.map(|name| name.model(project));
     let (entry, page) = match &model {
         Some(model) => ("llm", format!("talk.html?model={}", served(model))),
@@ -65,7 +67,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if let Some(model) = &model {
         add_model(project, model, &folder)?;
     }
-    let url = serve::start(&folder, options.port)?;
+    let url = serve::start(listener, &folder)?;
     println!("{url}{page}");
     if let Err(error) = complete(project, &tools, &folder) {
         eprintln!("the page stays as it is: {error:#}");
@@ -94,7 +96,7 @@ pub(crate) fn check(project: &Project, tools: &Tools, package: &Package) -> Resu
     let script = project.pkg_tests().join("demo-check.mjs");
     ensure!(script.is_file(), "there is no {}", script.display());
     let node = find_program(&["node"]).context("there is no node on PATH")?;
-    let url = serve::start(&assemble(project, &package.folder)?, 0)?;
+    let url = serve::start(serve::listen(0)?, &assemble(project, &package.folder)?)?;
     tools
         .for_browser(cmd!(sh, "{node} {script} {url}"))?
         .quiet()

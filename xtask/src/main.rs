@@ -31,7 +31,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Install whatever the other commands need and this machine lacks
+    /// Install what packaging, documentation and tests need and this machine lacks
     Setup,
     /// Build the npm package: target/npm/relampago-VERSION.tgz
     Package,

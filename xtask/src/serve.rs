@@ -30,10 +30,13 @@ const HEADERS: &[(&str, &str)] = &[
     ("Cache-Control", "no-cache"),
 ];
 
-/// Serves `folder` from background threads and returns the URL; port 0 takes a free one.
-pub(crate) fn start(folder: &Path, port: u16) -> Result<String> {
-    let listener = TcpListener::bind(("127.0.0.1", port))
-        .with_context(|| format!("cannot serve on port {port}"))?;
+/// Reserves a port; 0 takes a free one.
+pub(crate) fn listen(port: u16) -> Result<TcpListener> {
+    TcpListener::bind(("127.0.0.1", port)).with_context(|| format!("cannot serve on port {port}"))
+}
+
+/// Serves `folder` from background threads and returns the URL.
+pub(crate) fn start(listener: TcpListener, folder: &Path) -> Result<String> {
     let address = listener.local_addr()?;
     let folder = Arc::<Path>::from(folder);
     thread::spawn(move || {

@@ -44,15 +44,11 @@ pub(super) fn assemble(
     Ok(())
 }
 
-/// Copies the script that loads a module, its types, and what it imports.
+/// Copies the script that loads a module, and its types.
 fn copy_glue(project: &Project, from: &Path, folder: &Path, script: &str) -> Result<()> {
     for (file, extension) in GLUE.into_iter().zip(["js", "d.ts"]) {
         let to = folder.join(format!("{script}.{extension}"));
         project.sh.copy_file(from.join(file), to)?;
-    }
-    let snippets = from.join("snippets");
-    if project.sh.path_exists(&snippets) {
-        copy_tree(&snippets, &folder.join("snippets"))?;
     }
     Ok(())
 }
@@ -130,7 +126,7 @@ fn bundle(project: &Project, tools: &Tools, scripts: &[Script], folder: &Path) -
             sh.remove_path(file)?;
         }
     }
-    Ok(sh.remove_path(folder.join("snippets"))?)
+    Ok(())
 }
 
 /// Writes the version of Cargo.toml into package.json, and the tarball.

@@ -9,6 +9,7 @@ use crate::setup::Tools;
 use crate::wasm::{self, Built, Module, Variant};
 use anyhow::{Context, Result};
 use entry::{ENTRIES, Entry};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -28,7 +29,17 @@ impl Package {
     }
 }
 
+/// Waits until no other process packages in this checkout, and keeps others from it while the file is open.
+fn lock(project: &Project) -> Result<File> {
+    let folder = project.target("npm");
+    fs::create_dir_all(&folder)?;
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock().context("cannot lock the package's folder")?;
+    Ok(lock)
+}
+
 pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
+    let _lock = lock(project)?;
     let package = Package::locate(project)?;
     // A failure from here on must not leave an older tarball to be tested in its place.
     project.sh.remove_path(&package.tarball)?;
@@ -43,6 +54,7 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
 
 /// Builds what the demo page loads, without PTX and the tarball, in a folder of its own; returns the folder.
 pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
+    let _lock = lock(project)?;
     let folder = project.target("npm/page");
     project.sh.remove_path(&folder)?;
     let (page, _) = ENTRIES.split_at(2);
@@ -53,6 +65,7 @@ pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
 /// Builds one entry of the page with one module, which takes a third of the time, for the page to start with; returns
 /// the folder. The module stands for the faster one as well.
 pub(crate) fn for_first_page(project: &Project, tools: &Tools, name: &str) -> Result<PathBuf> {
+    let _lock = lock(project)?;
     let folder = project.target("npm/first-page");
     project.sh.remove_path(&folder)?;
     let entry = ENTRIES.iter().find(|entry| entry.name == name);

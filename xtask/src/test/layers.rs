@@ -1,5 +1,6 @@
 //! The layers of the library: a folder of `src/` imports only folders above it in this list.
 
+use crate::files;
 use anyhow::{Result, ensure};
 use std::fs;
 use std::path::Path;
@@ -41,7 +42,10 @@ const LAYERS: &[&str] = &[
 pub(super) fn check(root: &Path) -> Result<()> {
     let src = root.join("src");
     let (mut imports, mut wrong) = (0, Vec::new());
-    for file in files(&src)? {
+    let mut sources = files::list(&src)?;
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    sources.sort();
+    for file in sources {
         let module = file.strip_prefix(&src)?.with_extension("");
         let module: Vec<&str> = module.iter().filter_map(|part| part.to_str()).collect();
         if module == ["lib"] || module.contains(&"tests") {
@@ -111,20 +115,6 @@ fn identifier(text: &str) -> &str {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
     &text[..end.unwrap_or(text.len())]
-}
-
-fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -45,11 +45,21 @@ struct Outcome {
     took: Duration,
 }
 
+/// The parts that need neither browsers nor npm.
+const NATIVE_PARTS: [&str; 4] = ["format", "layers", "clippy", "native"];
+
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let [parts, package_parts, last, exhaustive] = choose(options)?;
     let parts = [parts, exhaustive].concat();
     let started = Instant::now();
-    let tools = setup::ensure(project, Scope::Everything)?;
+    let needs_more = |part: &&Part| !NATIVE_PARTS.contains(&part.name);
+    let chosen = [&parts[..], &package_parts, &last].concat();
+    let scope = if chosen.iter().any(needs_more) {
+        Scope::Everything
+    } else {
+        Scope::Native
+    };
+    let tools = setup::ensure(project, scope)?;
     let mut outcomes = vec![Outcome {
         name: "setup",
         passed: true,

@@ -42,7 +42,12 @@ fn pack(context: &Context) -> Result<TempDir> {
     // What it contains is compiled below.
     let crate_as_it_is = ["-p", "relampago", "--allow-dirty", "--no-verify"];
     cmd!(sh, "cargo publish --dry-run {crate_as_it_is...}").run()?;
-    cmd!(sh, "cargo package {crate_as_it_is...}").run()?;
+    let target = project.target("");
+    cmd!(
+        sh,
+        "cargo package --target-dir {target} {crate_as_it_is...}"
+    )
+    .run()?;
     let version = project.locked_version("relampago")?;
     let archive = project.target(format!("package/relampago-{version}.crate"));
     let unpacked = sh.create_temp_dir()?;

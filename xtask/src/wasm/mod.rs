@@ -134,7 +134,9 @@ impl Variant {
             },
         )?;
         let content = fs::read(&bound).context("wasm-bindgen leaves a module")?;
-        unless_made(&optimised, &(content, WASM_OPT, self.relaxed), || {
+        let versions = fs::read(project.pkg_tests().join("package-lock.json"))?;
+        let inputs = (content, WASM_OPT, self.relaxed, versions);
+        unless_made(&optimised, &inputs, || {
             self.optimise(project, tools, &bound, &optimised)
         })?;
         let name = self.name;
