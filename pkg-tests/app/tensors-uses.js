@@ -50,11 +50,8 @@ export async function disposals({ GpuDevice }, device) {
   return { results, gone: await outcome(x.data()) };
 }
 
-/** The most megabytes of a page's GPU buffers at a time, in a loop that makes 800 and disposes of nothing; 0 without a GPU. */
-export async function loop(device) {
-  if (!device.gpuDevice) {
-    return 0;
-  }
+/** Watches the bytes of the browser's GPU buffers. Returns functions for the most at a time, and to end that. */
+function watchGpu() {
   const [{ createBuffer }, { destroy }] = [GPUDevice.prototype, GPUBuffer.prototype];
   let [bytes, most] = [0, 0];
   GPUDevice.prototype.createBuffer = function (descriptor) {
@@ -66,13 +63,37 @@ export async function loop(device) {
     bytes -= this.size;
     destroy.call(this);
   };
+  const end = () => Object.assign(GPUDevice.prototype, { createBuffer }) && Object.assign(GPUBuffer.prototype, { destroy });
+  return { most: () => most, end };
+}
+
+/** The same for what a worker holds, as results of 4 MB. */
+function watchWorker() {
+  const { postMessage } = Worker.prototype;
+  const held = new Set();
+  let most = 0;
+  Worker.prototype.postMessage = function (message, ...rest) {
+    const [, as, , name, , values] = message;
+    as && name === 'at' && held.add(as);
+    name === 'release' && values[0].forEach((number) => held.delete(number));
+    most = Math.max(most, held.size);
+    return postMessage.call(this, message, ...rest);
+  };
+  return { most: () => most * 4e6, end: () => Object.assign(Worker.prototype, { postMessage }) };
+}
+
+/** The most megabytes on a GPU or in a worker at a time, in a loop that makes 800 there and disposes of nothing. */
+export async function loop(device) {
+  if (!device.gpuDevice && !device.info.worker) {
+    return 0;
+  }
+  const { most, end } = device.gpuDevice ? watchGpu() : watchWorker();
   const x = device.tensor(new Float32Array(1_000_000));
   for (let i = 0; i < 200; i++) {
     await x.mul(i).run();
   }
-  Object.assign(GPUDevice.prototype, { createBuffer });
-  Object.assign(GPUBuffer.prototype, { destroy });
-  return most / 1e6;
+  end();
+  return most() / 1e6;
 }
 
 /** What comes of signals for tensors that are computed, and for those that are not. */

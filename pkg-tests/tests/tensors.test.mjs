@@ -176,7 +176,7 @@ function verify(t, results, count) {
 }
 
 function verifyUses({ manyPrograms, uploads, disposals, signals, loop }) {
-  assert.ok(loop < 400, `${loop} MB of GPU buffers`);
+  assert.ok(loop < 400, `${loop} MB of 800 at a time`);
   assert.deepEqual(manyPrograms, [], 'sums that are wrong');
   assert.deepEqual(uploads, { count: 1, sums: Array(10).fill(4000) });
   const reads = (length) => [length, length, length, length];

@@ -15,6 +15,7 @@ export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
 };
 export { classOf, lengthOf, part } from './arrays.js';
+export { countRemote } from './room.js';
 export { traced } from './stack.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves

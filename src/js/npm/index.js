@@ -16,7 +16,7 @@ export {
 
 /** For what is loaded below; no part of the interface. */
 export {
-    cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
+    cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
     requireAbortable, traced, unlessAborted,
 } from './core.js';
 

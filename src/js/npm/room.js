@@ -1,5 +1,5 @@
-// Room for finalizers. The collector does not know of the module's and the GPU's memory, and finalizers run between tasks: a loop that
-// awaits nothing but the module would leave everything in memory.
+// Room for finalizers. The collector does not know of the memory of the module, of GPUs and of workers, and finalizers run
+// between tasks: a loop that awaits nothing but the module would leave everything in memory.
 
 import { pause } from './pause.js';
 import { GpuDevice, allocatedBytes } from './relampago.js';
@@ -10,7 +10,10 @@ let step = 1 << 27;
 let most = step;
 let making;
 
-const bytesInUse = () => allocatedBytes() + GpuDevice.gpuBytes();
+/** The bytes that workers hold. */
+let remote = 0;
+
+const bytesInUse = () => allocatedBytes() + GpuDevice.gpuBytes() + remote;
 
 /** Whether the memory in use has grown by a step since it was least, or since the last task for finalizers. */
 export const isFull = () => {
@@ -31,6 +34,12 @@ const collect = async () => {
     } catch {} // There is no room for them.
     await pause();
     most = bytesInUse() + step;
+};
+
+/** Counts bytes that a worker holds from now on, or no longer, and makes room if they are too many. */
+export const countRemote = (bytes) => {
+    remote += bytes;
+    bytes > 0 && isFull() && makeRoom();
 };
 
 /** For workers, whose objects the page disposes of. */

@@ -6,7 +6,7 @@ export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
     #length;
 
     constructor(link, number, length) {
-        super(link, [number]);
+        super(link, [number], 4 * length || 0); // What has no length is for the worker to refuse.
         this.#length = length;
     }
 

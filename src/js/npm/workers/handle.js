@@ -1,31 +1,38 @@
-import { RelampagoError } from '../core.js';
+import { RelampagoError, countRemote } from '../core.js';
+
+const release = ({ link, numbers, bytes }) => {
+    countRemote(-bytes);
+    link.release(numbers);
+};
 
 // What nobody disposed of is released when it is collected, as it is without a worker.
-const registry = new FinalizationRegistry(([link, numbers]) => link.release(numbers));
+const registry = new FinalizationRegistry(release);
 
 /** What an object on the page stands for in a worker, until it is disposed of. */
 class Handle {
     #name;
-    #link;
-    #numbers;
+    #number;
+    /** What the worker releases; undefined after that. */
+    #held;
 
-    constructor(owner, name, link, numbers) {
+    constructor(owner, name, link, numbers, bytes) {
         this.#name = name;
-        this.#link = link;
-        this.#numbers = numbers;
+        [this.#number] = numbers;
+        this.#held = { link, numbers, bytes };
         link.retain();
-        registry.register(owner, [link, numbers], this);
+        countRemote(bytes);
+        registry.register(owner, this.#held, this);
     }
 
     get link() {
-        if (!this.#link) {
+        if (!this.#held) {
             throw new RelampagoError('DISPOSED', `this ${this.#name} was disposed of`);
         }
-        return this.#link;
+        return this.#held.link;
     }
 
     get number() {
-        return this.#numbers[0];
+        return this.#number;
     }
 
     /** `Link.call` of what this stands for. */
@@ -40,19 +47,19 @@ class Handle {
 
     dispose() {
         registry.unregister(this);
-        this.#link?.release(this.#numbers);
-        this.#link = undefined;
+        this.#held && release(this.#held);
+        this.#held = undefined;
     }
 }
 
 /**
  * A class of the same interface, whose objects stand for what a worker holds under the first of
- * `numbers`; under the others it holds what goes with it.
+ * `numbers`; under the others it holds what goes with it. `bytes` are those of its values.
  */
 export const remote = (Class, name) => class extends Class {
-    constructor(link, numbers) {
+    constructor(link, numbers, bytes = 0) {
         super();
-        this.handle = new Handle(this, name, link, numbers);
+        this.handle = new Handle(this, name, link, numbers, bytes);
     }
 
     dispose() {
