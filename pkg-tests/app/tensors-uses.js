@@ -19,7 +19,9 @@ export async function uploads(device) {
   };
   device.upload = counted('upload');
   device.uploadNow = counted('uploadNow');
-  const x = device.tensor(new Float32Array(2000).fill(2));
+  const values = new Float32Array(2000).fill(2);
+  const x = device.tensor(values);
+  values.fill(5);
   const sums = await Promise.all(Array.from({ length: 10 }, () => x.sum().item()));
   await device.run([x, x.add(1)]);
   delete device.upload;
