@@ -433,7 +433,8 @@ export class LanguageModel {
      * Loads the model anew from its source, which the cache has where there is one, after `DEVICE_LOST`: adapters are
      * loaded and sessions read again, what is being generated ends with `DISPOSED`. An answer that was cut off goes on
      * with the option `after`. A model from bytes needs its source here. The model stays as it is if the source cannot be
-     * opened. A call during another one waits for it, and loads nothing if that succeeds with the same source.
+     * opened. After a failure or an abort later than that, calls of the model end with `DISPOSED` until another `reload`
+     * succeeds. A call during another one waits for it, and loads nothing if that succeeds with the same source.
      */
     reload(source?: ModelSources, options?: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
     /** What the file says of the model, and where it runs. */
