@@ -1,5 +1,5 @@
 // Loops that make objects of 4 MB a thousand times, await nothing but the package, and dispose of nothing. Prints the size of
-// the module's memory after each, in MB.
+// the module's memory after each, in MB, and how often the collector is prompted by a loop that disposes of all it makes.
 
 /** The module's memory, which the package does not give away. */
 let memory;
@@ -41,4 +41,25 @@ for (const [name, run] of Object.entries(LOOPS)) {
   }
   sizes[name] = memory.buffer.byteLength / 1e6;
 }
-console.log(JSON.stringify(sizes));
+
+/** The buffers of 128 MB by which the package prompts the collector, in a loop whose objects are larger than these. */
+async function prompts() {
+  const { ArrayBuffer } = globalThis;
+  let count = 0;
+  globalThis.ArrayBuffer = class extends ArrayBuffer {
+    constructor(length) {
+      super(length);
+      count += length === 1 << 27 ? 1 : 0;
+    }
+  };
+  const [large, small] = [40_000_000, 1].map((length) => new Float32Array(length));
+  for (let i = 0; i < 10; i++) {
+    for (const array of [large, small]) {
+      (await device.upload(array)).dispose();
+    }
+  }
+  globalThis.ArrayBuffer = ArrayBuffer;
+  return count;
+}
+
+console.log(JSON.stringify({ sizes, prompts: await prompts() }));

@@ -4,8 +4,10 @@
 import { pause } from './pause.js';
 import { GpuDevice, allocatedBytes } from './relampago.js';
 
+const [LEAST_STEP, MOST_STEP] = [1 << 27, 1 << 29];
+
 /** The bytes by which the memory in use may grow until finalizers get a task. */
-let step = 1 << 27;
+let step = LEAST_STEP;
 
 let most = step;
 let making;
@@ -26,6 +28,7 @@ export const isFull = () => {
 export const makeRoom = () => (making ??= collect().finally(() => (making = undefined)));
 
 const collect = async () => {
+    const before = bytesInUse();
     try {
         // The collector counts the bytes of buffers, which take no memory until something is written to them.
         for (let i = 0; i < 4; i++) {
@@ -33,7 +36,10 @@ const collect = async () => {
         }
     } catch {} // There is no room for them.
     await pause();
-    most = bytesInUse() + step;
+    const after = bytesInUse();
+    // Where little was garbage, as in loops that dispose of large results, the collector is seldom worth its time.
+    step = before - after < step / 2 ? Math.min(2 * step, MOST_STEP) : LEAST_STEP;
+    most = after + step;
 };
 
 /** Counts bytes that a worker holds from now on, or no longer, and makes room if they are too many. */
