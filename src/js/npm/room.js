@@ -4,12 +4,12 @@
 import { pause } from './pause.js';
 import { GpuDevice, allocatedBytes } from './relampago.js';
 
-const [LEAST_STEP, MOST_STEP] = [1 << 27, 1 << 29];
-
 /** The bytes by which the memory in use may grow until finalizers get a task. */
-let step = LEAST_STEP;
+let step = 1 << 27;
 
 let most = step;
+/** The least that `most` may be, after a collector that found little. */
+let least = 0;
 let making;
 
 /** The bytes that workers hold. */
@@ -20,7 +20,7 @@ const bytesInUse = () => allocatedBytes() + GpuDevice.gpuBytes() + remote;
 /** Whether the memory in use has grown by a step since it was least, or since the last task for finalizers. */
 export const isFull = () => {
     const bytes = bytesInUse();
-    most = Math.min(most, bytes + step);
+    most = Math.max(Math.min(most, bytes + step), least);
     return bytes > most;
 };
 
@@ -37,8 +37,8 @@ const collect = async () => {
     } catch {} // There is no room for them.
     await pause();
     const after = bytesInUse();
-    // Where little was garbage, as in loops that dispose of large results, the collector is seldom worth its time.
-    step = before - after < step / 2 ? Math.min(2 * step, MOST_STEP) : LEAST_STEP;
+    // Where little was garbage, as in loops that dispose of large results, as much will be in use again.
+    least = before - after < step / 2 ? before + step : 0;
     most = after + step;
 };
 
