@@ -212,8 +212,8 @@ impl Sequence {
     /// one of `prompt`. Returns the number of tokens that remain: none if these were other adapters.
     ///
     /// # Errors
-    /// Those of [`Sequence::set_lora`], and those of [`Sequence::read`] if it could not read the rest of `prompt`.
-    /// Nothing changes then.
+    /// The errors of [`Sequence::set_lora`], and of [`Sequence::read`] with the rest of `prompt`. The sequence stays as it
+    /// was then.
     pub(crate) fn keep_prefix(
         &mut self,
         model: &LanguageModel,

@@ -1,7 +1,7 @@
 //! Folders, whole.
 
 use anyhow::{Context, Result};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// Every file below `folder`.
@@ -17,6 +17,15 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(files)
+}
+
+/// Makes a folder and locks it: waits for other processes that do, until the file is closed.
+pub(crate) fn lock(folder: &Path) -> Result<File> {
+    fs::create_dir_all(folder)?;
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock()
+        .with_context(|| format!("cannot lock {}", folder.display()))?;
+    Ok(lock)
 }
 
 /// Copies every file below `from` to the same place below `to`.

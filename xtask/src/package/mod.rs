@@ -4,12 +4,13 @@ mod assemble;
 mod entry;
 mod size;
 
+use crate::files;
 use crate::project::Project;
 use crate::setup::Tools;
 use crate::wasm::{self, Built, Module, Variant};
 use anyhow::{Context, Result};
 use entry::{ENTRIES, Entry};
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -31,11 +32,7 @@ impl Package {
 
 /// Waits until no other process packages in this checkout, and keeps others from it while the file is open.
 fn lock(project: &Project) -> Result<File> {
-    let folder = project.target("npm");
-    fs::create_dir_all(&folder)?;
-    let lock = File::create(folder.join("lock"))?;
-    lock.lock().context("cannot lock the package's folder")?;
-    Ok(lock)
+    files::lock(&project.target("npm"))
 }
 
 pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {

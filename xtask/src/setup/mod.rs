@@ -15,11 +15,12 @@ mod vulkan;
 mod wasm_target;
 mod wheel;
 
+use crate::files;
 use crate::progress::Progress;
 use crate::project::Project;
 use anyhow::{Context, Result, bail};
 pub(crate) use model::Model;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -30,7 +31,7 @@ pub(crate) use wasm_target::TARGET;
 /// The requirements of a command. Packaging must not need a browser.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// What checks and tests of native programs need.
+    /// The software GPU and the model that native tests use.
     Native,
     Package,
     /// The package, and what makes the documentation's site.
@@ -193,8 +194,5 @@ fn install(requirement: &dyn Requirement) -> Result<()> {
 
 /// Two commands that start at once must not build the same tool into one folder.
 fn lock_cache(project: &Project) -> Result<File> {
-    fs::create_dir_all(&project.cache)?;
-    let lock = File::create(project.cache.join("lock"))?;
-    lock.lock().context("cannot lock the tool cache")?;
-    Ok(lock)
+    files::lock(&project.cache)
 }

@@ -52,12 +52,12 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let [parts, package_parts, last, exhaustive] = choose(options)?;
     let parts = [parts, exhaustive].concat();
     let started = Instant::now();
-    let needs_more = |part: &&Part| !NATIVE_PARTS.contains(&part.name);
+    let is_native = |part: &&Part| NATIVE_PARTS.contains(&part.name);
     let chosen = [&parts[..], &package_parts, &last].concat();
-    let scope = if chosen.iter().any(needs_more) {
-        Scope::Everything
-    } else {
+    let scope = if chosen.iter().all(is_native) {
         Scope::Native
+    } else {
+        Scope::Everything
     };
     let tools = setup::ensure(project, scope)?;
     let mut outcomes = vec![Outcome {
