@@ -16,7 +16,8 @@ impl Penalties {
         self.repetition != 1.0 || self.presence != 0.0 || self.frequency != 0.0
     }
 
-    /// Returns a logit as a change makes it.
+    /// Returns a logit as a change makes it. Back-ends may subtract from the product without rounding it first, so that
+    /// their results differ by up to 2⁻²³ of the product; division by `repetition` differs by as much.
     pub(crate) fn apply(self, logit: f32, change: Change) -> f32 {
         let logit = logit + change.bias;
         if change.count == 0 {

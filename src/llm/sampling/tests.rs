@@ -209,9 +209,11 @@ fn a_gpu_changes_logits_by_tokens_before_and_since() {
             (options.repetition_penalty, options.presence_penalty) = (1.0, 0.0);
             options.frequency_penalty = 0.0;
         }
-        let mut wanted = logits.clone();
+        let mut wanted: Vec<_> = logits.iter().map(|&logit| (logit, logit.abs())).collect();
         for change in options.changes(&[&before, &since]) {
-            if let Some(logit) = wanted.get_mut(change.token as usize) {
+            if let Some((logit, magnitude)) = wanted.get_mut(change.token as usize) {
+                let product = (*logit + change.bias).abs() * options.repetition_penalty;
+                *magnitude = product + change.bias.abs();
                 *logit = options.penalties().apply(*logit, change);
             }
         }
@@ -230,8 +232,8 @@ fn a_gpu_changes_logits_by_tokens_before_and_since() {
             pass.submit(Some((&buffer, logits.len()))).unwrap()
         };
         let is = block_on(reading).unwrap();
-        for (token, (is, want)) in is.into_iter().zip(wanted).enumerate() {
-            let close = (is - want).abs() <= 1e-6 * want.abs() || want.max(is) < -1e29;
+        for (token, (is, (want, magnitude))) in is.into_iter().zip(wanted).enumerate() {
+            let close = (is - want).abs() <= 1e-6 * magnitude || want.max(is) < -1e29;
             assert!(close, "{penalised}: {token} is {is}, not {want}");
         }
     }
