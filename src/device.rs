@@ -14,6 +14,8 @@ pub(crate) mod matmul_cache;
 mod methods;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 pub(crate) mod profile;
+#[cfg(feature = "gpu")]
+mod sharing;
 pub(crate) mod tiled_reduce;
 mod tuning;
 mod views;
@@ -123,15 +125,6 @@ impl GpuDevice {
     /// Returns whether both handles refer to the same device.
     pub fn same_device(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
-    }
-
-    /// Returns the wgpu device, for use by other code; `None` on SIMD and CUDA.
-    #[cfg(feature = "gpu")]
-    pub fn as_wgpu(&self) -> Option<&wgpu::Device> {
-        match &self.inner.executor {
-            Executor::Gpu(gpu) => Some(&gpu.device),
-            Executor::Cpu(_) | Executor::Cuda(_) => None,
-        }
     }
 
     pub(crate) fn executor(&self) -> &Executor {

@@ -11,11 +11,11 @@ use relampago::{
     Argument, Backend, BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, GpuDevicePool,
     Matmul, Op, PoolProgram, wgpu,
 };
-use support::{Random, adopted};
+use support::{Random, opened};
 
-/// Returns an adopted device with its wgpu handle, so that a test can destroy it.
+/// Returns a device with its wgpu handle, so that a test can destroy it.
 fn logical() -> (GpuDevice, wgpu::Device) {
-    adopted(|_| ())
+    opened(|_| ())
 }
 
 fn simd() -> GpuDevice {

@@ -13,11 +13,11 @@ use relampago::{
     Backend, BufferId, Conv2d, CustomOp, Error, GpuCommandBatch, GpuDevice, GpuDevicePool,
     PoolProgram, Result, StreamProgress, wgpu,
 };
-use support::{Random, adopted};
+use support::{Random, opened};
 
-/// Returns an adopted device with its wgpu handle, so that a test can destroy it.
+/// Returns a device with its wgpu handle, so that a test can destroy it.
 fn logical() -> (GpuDevice, wgpu::Device) {
-    adopted(|_| ())
+    opened(|_| ())
 }
 
 fn simd() -> GpuDevice {

@@ -63,17 +63,6 @@ impl DeviceBuffer {
         crate::runtime::block_on(self.read_async())
     }
 
-    /// Returns the wgpu buffer, for use by other code on the same wgpu device. It may be longer than
-    /// [`DeviceBuffer::len`]. `None` if the elements are elsewhere: on SIMD, on CUDA, and for a
-    /// result that the policy had the CPU compute.
-    #[cfg(feature = "gpu")]
-    pub fn as_wgpu(&self) -> Option<&wgpu::Buffer> {
-        match &self.storage {
-            Storage::Host(_) | Storage::Cuda(_) => None,
-            Storage::Gpu(buffer) => Some(buffer.raw()),
-        }
-    }
-
     /// Returns the elements if they are in host memory.
     pub(crate) fn host(&self) -> Option<&[f32]> {
         match &self.storage {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::executor::Executor;
 use super::{Backend, GpuDevice, Inner};
@@ -28,9 +29,14 @@ pub struct DeviceBuilder {
     pub(super) instruction_set: Option<InstructionSet>,
     pub(super) threads: Option<usize>,
     /// Whether to multiply matrices in f16 on a GPU if the adapter supports it.
-    half_precision: bool,
+    pub(super) half_precision: bool,
     /// The folder for compiled pipelines.
-    pipelines: Option<PathBuf>,
+    pub(super) pipelines: Option<PathBuf>,
+    /// The time after which a GPU that has not finished counts as lost.
+    pub(super) wait_limit: Option<Duration>,
+    /// Further usages of buffers for values.
+    #[cfg(feature = "gpu")]
+    pub(super) further_usages: Option<wgpu::BufferUsages>,
 }
 
 impl DeviceBuilder {
@@ -146,6 +152,8 @@ impl DeviceBuilder {
             },
             half_precision: self.half_precision,
             pipelines: self.pipelines.clone(),
+            further_usages: self.further_usages,
+            wait_limit: self.wait_limit,
         };
         let gpus = Gpu::open_some(&options, most).await?;
         Ok(gpus.into_iter().map(Executor::Gpu).collect())
@@ -158,34 +166,8 @@ impl DeviceBuilder {
         Err(crate::error::Error::NoGpu { reason })
     }
 
-    /// Uses a wgpu device that the caller owns, with its limits and features, for everything that
-    /// the back-end and the policy send to the GPU. A device below WebGPU's minimum limits (for
-    /// example fewer than eight storage buffers in a shader) is not used; everything runs on SIMD
-    /// then, and [`GpuDevice::info`] says so.
-    ///
-    /// Replaces the device's lost callback, but not its handler of uncaptured errors.
-    ///
-    /// A device that the caller still holds closes on the thread that drops it last. On NVIDIA's
-    /// driver, drop such devices on one long-lived thread: the driver (580.159) can deadlock if a
-    /// thread that has used Vulkan ends while another short-lived thread closes a device.
-    #[cfg(feature = "gpu")]
-    pub fn adopt(self, device: wgpu::Device, queue: wgpu::Queue) -> GpuDevice {
-        use crate::gpu::Gpu;
-        if !matches!(self.backend, Backend::Auto | Backend::Gpu) {
-            let reason = "the back-end that was asked for has no use for the caller's own device";
-            return self.finish(None, reason.to_owned());
-        }
-        if let Some(lack) = Gpu::lack(&device.limits()) {
-            let reason = format!("the caller's own device allows too little: {lack}");
-            return self.finish(None, reason);
-        }
-        let reason = "the caller's own device was given".to_owned();
-        let gpu = Executor::Gpu(Arc::new(Gpu::adopt(device, queue)));
-        self.finish(Some(gpu), reason)
-    }
-
     /// Returns the device, on SIMD if there is no other back-end.
-    fn finish(self, executor: Option<Executor>, reason: String) -> GpuDevice {
+    pub(super) fn finish(self, executor: Option<Executor>, reason: String) -> GpuDevice {
         let cpu = self.cpu();
         GpuDevice {
             inner: Arc::new(Inner {
@@ -217,6 +199,16 @@ impl DeviceBuilder {
     pub fn pipeline_cache(self, folder: impl Into<PathBuf>) -> Self {
         Self {
             pipelines: Some(folder.into()),
+            ..self
+        }
+    }
+
+    /// Sets the time after which a GPU that has not finished its work counts as lost: who waits then gets `DeviceLost`
+    /// instead of waiting for ever, and so do later calls. The default is ten minutes.
+    #[must_use]
+    pub fn wait_limit(self, limit: Duration) -> Self {
+        Self {
+            wait_limit: Some(limit),
             ..self
         }
     }

@@ -70,10 +70,14 @@ impl Adapter {
 
 impl Gpu {
     /// A device that nobody else has.
-    pub(super) fn own(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+    pub(super) fn own(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        further_usages: Option<wgpu::BufferUsages>,
+    ) -> Self {
         // Whatever no error scope sees is no result of ours; the default would be a panic.
         device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
-        Self::adopt(device, queue)
+        Self::adopt(device, queue, further_usages)
     }
 
     /// Returns a limit that is lower than the kernels need, with both numbers. WebGPU guarantees
@@ -108,16 +112,20 @@ impl Gpu {
         lack.map(|(what, has, needs)| format!("{has} {what} where {needs} are needed"))
     }
 
-    /// Uses a device that the caller opened.
-    pub(crate) fn adopt(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+    /// Uses a device that the caller opened. Buffers for values have further usages for other code.
+    pub(crate) fn adopt(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        further_usages: Option<wgpu::BufferUsages>,
+    ) -> Self {
         let limits = device.limits();
+        let health = Health::watch(&device);
         Self {
             pipelines: Pipelines::new(device.clone()),
-            pool: Pool::new(device.clone(), &limits),
+            pool: Pool::new(device.clone(), &limits, further_usages),
             params: Params::default(),
             half_precision: HalfPrecision::NotAsked,
             tuned: Choices::default(),
-            health: Health::watch(&device),
             adapter: describe(&device),
             limits: Limits {
                 workgroups: limits.max_compute_workgroups_per_dimension as usize,
@@ -130,7 +138,8 @@ impl Gpu {
                         .features()
                         .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
-            state: TargetState::new(&device, &queue),
+            state: TargetState::new(&device, &queue, &health),
+            health,
             device,
             queue,
         }
@@ -172,7 +181,7 @@ impl Gpu {
     /// Lets wgpu deliver pending callbacks after an error; a device loss comes only once the queue
     /// is empty. Browsers do this by themselves.
     pub(super) fn deliver_callbacks(&self) {
-        let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
+        self.wait(None);
     }
 }
 

@@ -4,7 +4,10 @@
 #[cfg_attr(not(target_arch = "wasm32"), path = "f16_matmul/native.rs")]
 mod matrices;
 
+#[cfg(target_arch = "wasm32")]
 pub(super) use matrices::request_device;
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) use matrices::request_matrices;
 
 use super::context::Gpu;
 use super::kernels;

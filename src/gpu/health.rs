@@ -1,13 +1,21 @@
 //! Errors of the device as [`Error`]s: error scopes and device loss.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 
 /// Why the device was lost, once it was.
 #[derive(Clone, Default)]
 pub(super) struct Health {
-    lost: Arc<OnceLock<String>>,
+    lost: Arc<OnceLock<Loss>>,
+}
+
+enum Loss {
+    /// wgpu reported it.
+    Reported(String),
+    /// The GPU did not answer for so long.
+    Unanswered(Duration),
 }
 
 impl Health {
@@ -17,19 +25,31 @@ impl Health {
         let lost = health.lost.clone();
         device.set_device_lost_callback(move |reason, message| {
             // The first reason stands.
-            let _ = lost.set(format!("{reason:?}: {message}"));
+            let _ = lost.set(Loss::Reported(format!("{reason:?}: {message}")));
         });
         health
     }
 
     /// `DeviceLost` if it was.
     pub(super) fn check(&self) -> Result<()> {
-        match self.lost.get() {
-            None => Ok(()),
-            Some(reason) => Err(Error::DeviceLost {
-                reason: reason.clone(),
-            }),
-        }
+        let reason = match self.lost.get() {
+            None => return Ok(()),
+            Some(Loss::Reported(reason)) => reason.clone(),
+            Some(Loss::Unanswered(limit)) => format!("the GPU has not answered for {limit:?}"),
+        };
+        Err(Error::DeviceLost { reason })
+    }
+
+    /// Treats the device as lost, since the GPU did not answer within a limit.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn give_up(&self, limit: Duration) {
+        let _ = self.lost.set(Loss::Unanswered(limit));
+    }
+
+    /// Returns whether waiting for the GPU is in vain.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn has_given_up(&self) -> bool {
+        matches!(self.lost.get(), Some(Loss::Unanswered(_)))
     }
 }
 

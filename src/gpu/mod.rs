@@ -135,6 +135,16 @@ impl Gpu {
         Ok(buffer)
     }
 
+    /// Uses the first `len` values of a buffer that other code made on the same device.
+    pub(crate) fn adopt_buffer(&self, buffer: wgpu::Buffer, len: usize) -> Result<GpuBuffer> {
+        GpuBuffer::borrow(self, buffer, len)
+    }
+
+    /// Returns the queue, for other code's submissions.
+    pub(crate) fn queue(&self) -> &wgpu::Queue {
+        &self.queue
+    }
+
     /// Copies a buffer's values to the host.
     pub(crate) async fn read(self: &Arc<Self>, buffer: &GpuBuffer) -> Result<Vec<f32>> {
         let reading = Recorder::new(self)?.submit(std::slice::from_ref(buffer))?;

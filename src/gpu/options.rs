@@ -18,4 +18,8 @@ pub(crate) struct Options {
     pub(crate) half_precision: bool,
     /// The folder for compiled pipelines.
     pub(crate) pipelines: Option<std::path::PathBuf>,
+    /// Further usages of buffers for values, for other code on the device.
+    pub(crate) further_usages: Option<wgpu::BufferUsages>,
+    /// The time after which a GPU that has not finished counts as lost, instead of the default.
+    pub(crate) wait_limit: Option<std::time::Duration>,
 }

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::error::Result;
+use super::pipelines::PARAMS_SIZE;
+use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
 use crate::runtime::NATIVE;
 
@@ -56,6 +57,8 @@ impl Usage {
 pub(super) struct Pool {
     device: wgpu::Device,
     max_size: u64,
+    /// Further usages of storage buffers, for other code on the device.
+    further_usages: wgpu::BufferUsages,
     next_id: AtomicU64,
     state: Mutex<State>,
 }
@@ -80,6 +83,9 @@ struct State {
     epoch: u64,
 }
 
+/// The size of the smallest buffer, in bytes: kernels bind as much where they read a small operand as a uniform.
+const MIN_SIZE: u64 = PARAMS_SIZE;
+
 /// The limit of unused memory; more is released to the system.
 const MAX_UNUSED_BYTES: u64 = 256 << 20;
 
@@ -100,6 +106,8 @@ pub(super) struct PooledBuffer {
     pub(super) id: u64,
     pub(super) usage: Usage,
     epoch: u64,
+    /// Whether other code may hold the buffer, which is then neither used again nor destroyed here.
+    lent: AtomicBool,
     pool: Weak<Pool>,
 }
 
@@ -151,7 +159,11 @@ impl State {
 }
 
 impl Pool {
-    pub(super) fn new(device: wgpu::Device, limits: &wgpu::Limits) -> Arc<Self> {
+    pub(super) fn new(
+        device: wgpu::Device,
+        limits: &wgpu::Limits,
+        further_usages: Option<wgpu::BufferUsages>,
+    ) -> Arc<Self> {
         let max_size = limits
             .max_buffer_size
             .min(limits.max_storage_buffer_binding_size);
@@ -159,6 +171,7 @@ impl Pool {
             device,
             // Bindings and copies come in multiples of 16 bytes here.
             max_size: max_size / 16 * 16,
+            further_usages: further_usages.unwrap_or(wgpu::BufferUsages::empty()),
             next_id: AtomicU64::new(0),
             state: Mutex::default(),
         })
@@ -190,8 +203,48 @@ impl Pool {
             id,
             usage,
             epoch,
+            lent: AtomicBool::new(false),
             pool: Arc::downgrade(self),
         })
+    }
+
+    /// Takes a buffer of other code, for `len` values.
+    pub(super) fn borrow(
+        self: &Arc<Self>,
+        buffer: wgpu::Buffer,
+        len: usize,
+    ) -> Result<PooledBuffer> {
+        self.check_foreign(&buffer, len)?;
+        LOANED_BYTES.fetch_add(buffer.size(), Ordering::Relaxed);
+        Ok(PooledBuffer {
+            buffer,
+            id: self.next_id.fetch_add(1, Ordering::Relaxed),
+            usage: Usage::Storage,
+            epoch: self.lock().epoch,
+            lent: AtomicBool::new(true),
+            pool: Arc::downgrade(self),
+        })
+    }
+
+    /// Checks that kernels can read `len` values of a buffer that other code made.
+    fn check_foreign(&self, buffer: &wgpu::Buffer, len: usize) -> Result<()> {
+        let lacking = Usage::Storage.flags() - buffer.usage();
+        if !lacking.is_empty() {
+            let value = format!("a buffer without {lacking:?}");
+            let flags = Usage::Storage.flags();
+            return Err(Error::invalid(
+                "buffer",
+                value,
+                format!("one with {flags:?}"),
+            ));
+        }
+        let (size, least) = (buffer.size(), MIN_SIZE.max(len as u64 * 4));
+        if size < least || size % 16 != 0 || size > self.max_size.max(MIN_SIZE) {
+            let value = format!("{size} bytes");
+            let requirement = format!("a multiple of 16 from {least} to {} bytes", self.max_size);
+            return Err(Error::invalid("buffer", value, requirement));
+        }
+        Ok(())
     }
 
     /// Forgets every buffer, on loan or not, after an error that may have left some invalid.
@@ -204,17 +257,21 @@ impl Pool {
 
     /// Steps of an eighth of a power of two: at most 12.5% are wasted.
     fn size_class(&self, size: u64) -> u64 {
-        let size = size.max(256);
-        let step = (size.next_power_of_two() / 16).max(256);
-        size.next_multiple_of(step).min(self.max_size.max(256))
+        let size = size.max(MIN_SIZE);
+        let step = (size.next_power_of_two() / 16).max(MIN_SIZE);
+        size.next_multiple_of(step).min(self.max_size.max(MIN_SIZE))
     }
 
     fn create(&self, usage: Usage, size: u64) -> (u64, wgpu::Buffer) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let further = match usage {
+            Usage::Storage => self.further_usages,
+            _ => wgpu::BufferUsages::empty(),
+        };
         let descriptor = wgpu::BufferDescriptor {
             label: None,
             size,
-            usage: usage.flags(),
+            usage: usage.flags() | further,
             mapped_at_creation: usage.is_written_by_host(),
         };
         (id, self.device.create_buffer(&descriptor))
@@ -271,6 +328,18 @@ impl Pool {
 }
 
 impl PooledBuffer {
+    /// Lends the buffer to other code: it is then released only with the last of that code's handles.
+    pub(super) fn lend(&self) -> &wgpu::Buffer {
+        self.lent.store(true, Ordering::Relaxed);
+        &self.buffer
+    }
+
+    /// Takes the buffer back from code that has no use for it any more.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))] // Only JavaScript says so.
+    pub(super) fn take_back(&self) {
+        self.lent.store(false, Ordering::Relaxed);
+    }
+
     /// Ends the host's access to a buffer that is mapped.
     pub(super) fn unmap(&self) {
         let Some(pool) = self.pool.upgrade() else {
@@ -294,6 +363,9 @@ impl PooledBuffer {
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
         LOANED_BYTES.fetch_sub(self.buffer.size(), Ordering::Relaxed);
+        if *self.lent.get_mut() {
+            return;
+        }
         match self.pool.upgrade() {
             Some(pool) => pool.give_back(self.id, self.buffer.clone(), self.usage, self.epoch),
             None => self.buffer.destroy(),

@@ -59,6 +59,28 @@ impl GpuBuffer {
         NATIVE && self.storage.usage == Usage::Output
     }
 
+    /// Uses a buffer of other code on the same device.
+    pub(super) fn borrow(gpu: &Gpu, buffer: wgpu::Buffer, len: usize) -> Result<Self> {
+        let storage = Arc::new(gpu.pool.borrow(buffer, len)?);
+        let chain = None;
+        Ok(Self {
+            storage,
+            len,
+            chain,
+        })
+    }
+
+    /// Lends wgpu's buffer, which may be longer than the values, to other code.
+    pub(crate) fn lend(&self) -> &wgpu::Buffer {
+        self.storage.lend()
+    }
+
+    /// Takes wgpu's buffer back: other code has submitted all that uses it.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn take_back(&self) {
+        self.storage.take_back();
+    }
+
     /// wgpu's buffer, which may be longer than the values.
     pub(crate) fn raw(&self) -> &wgpu::Buffer {
         &self.storage.buffer

@@ -151,7 +151,7 @@ fn oversized_buffers_evict_nothing() {
         max_storage_buffer_binding_size: u64::MAX,
         ..gpu.device.limits()
     };
-    let pool = Pool::new(gpu.device.clone(), &limits);
+    let pool = Pool::new(gpu.device.clone(), &limits, None);
     let id = |len: usize| pool.take(Usage::Storage, len).unwrap().id;
     let first = id(1 << 20);
     // Long enough for it to be stale.

@@ -283,9 +283,12 @@ impl JsBuffer {
         read(self.handle(), into, abort.as_ref())
     }
 
-    /// Releases the memory once no batch uses it. Later calls fail with code `DISPOSED`.
+    /// Releases the memory once no batch uses it: it then serves other results, also where code of yours still has its
+    /// `gpuBuffer`. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
-        self.buffer.take();
+        if let Some(buffer) = self.buffer.take() {
+            buffer.take_back();
+        }
     }
 }
 

@@ -3,12 +3,12 @@
 use relampago::{Backend, BufferId, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
 
 use crate::judge;
-use crate::support::{Case, adopted, adopted_as, all_cases};
+use crate::support::{Case, adapter, all_cases, opened, opened_as};
 
 #[test]
 fn dispatches_wider_than_the_limit_are_folded() {
     // 3 × 3 workgroups at most, where 65,535 × 65,535 would need gigabytes to fill one row.
-    let (device, _) = adopted(|limits| limits.max_compute_workgroups_per_dimension = 3);
+    let (device, _) = opened(|limits| limits.max_compute_workgroups_per_dimension = 3);
     for case in all_cases(1_000) {
         match device.run(&case.op, &case.inputs()) {
             Ok(result) => drop(
@@ -30,7 +30,7 @@ fn dispatches_wider_than_the_limit_are_folded() {
 
 #[test]
 fn workgroup_sides_respect_the_limit() {
-    let (device, _) = adopted(|limits| limits.max_compute_workgroup_size_x = 256);
+    let (device, _) = opened(|limits| limits.max_compute_workgroup_size_x = 256);
     let (rows, cols) = (2, 8_192);
     let x: Vec<f32> = (0..rows * cols).map(|i| (i % 7) as f32).collect();
     let op = Op::SoftmaxRows { rows, cols };
@@ -40,7 +40,7 @@ fn workgroup_sides_respect_the_limit() {
 
 #[test]
 fn dispatch_beyond_65535_workgroups_is_correct() {
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     // One workgroup a row of the softmax: 70,000 of them.
     let (rows, cols) = (70_000, 3);
     let x: Vec<f32> = (0..rows * cols).map(|i| (i % 7) as f32).collect();
@@ -63,7 +63,7 @@ type Record = fn(&mut GpuCommandBatch, BufferId) -> BufferId;
 
 #[test]
 fn fused_kernels_respect_the_binding_limit() {
-    let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 8);
+    let (device, _) = opened(|limits| limits.max_storage_buffers_per_shader_stage = 8);
     let records: [(Record, f32); 4] = [
         (ten, 10.0),
         (
@@ -107,7 +107,7 @@ fn fused_kernels_respect_the_binding_limit() {
 
 #[test]
 fn elementwise_inputs_beyond_a_binding_are_split() {
-    let (device, _) = adopted(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
+    let (device, _) = opened(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
     assert_eq!(device.info().max_buffer_len, Some(1 << 14));
     let x: Vec<f32> = (0..100_001).map(|i| i as f32 - 50_000.0).collect();
     judge(
@@ -128,7 +128,7 @@ fn elementwise_inputs_beyond_a_binding_are_split() {
 
 #[test]
 fn other_inputs_beyond_a_binding_are_refused() {
-    let (device, _) = adopted(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
+    let (device, _) = opened(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
     let x = vec![1.0; (1 << 14) + 1];
     for op in [Op::Sum, Op::Softmax, Op::Argmax] {
         let error = device.run(&op, &[&x]).unwrap_err();
@@ -149,7 +149,7 @@ fn other_inputs_beyond_a_binding_are_refused() {
 
 #[test]
 fn oversized_products_run_on_simd() {
-    let (device, _) = adopted_as(Backend::Auto, |limits| {
+    let device = opened_as(Backend::Auto, |limits| {
         limits.max_storage_buffer_binding_size = 1 << 16;
     });
     // The operands fit, their product does not.
@@ -163,7 +163,7 @@ fn oversized_products_run_on_simd() {
 #[test]
 fn batches_with_oversized_buffers_run_on_simd() {
     let limit = 1 << 16;
-    let (device, _) = adopted_as(Backend::Auto, |limits| {
+    let device = opened_as(Backend::Auto, |limits| {
         limits.max_storage_buffer_binding_size = 4 << 16;
     });
     let side = 256;
@@ -188,7 +188,7 @@ fn batches_with_oversized_buffers_run_on_simd() {
 
 #[test]
 fn explain_names_the_backend_that_runs_a_batch() {
-    let (device, _) = adopted_as(Backend::Auto, |_| ());
+    let device = opened_as(Backend::Auto, |_| ());
     let backend = |record: fn(&mut GpuCommandBatch)| {
         let mut batch = GpuCommandBatch::new(device.clone());
         record(&mut batch);
@@ -214,7 +214,9 @@ fn explain_names_the_backend_that_runs_a_batch() {
 
 #[test]
 fn device_with_low_limits_is_not_used() {
-    let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 4);
+    let device = opened_as(Backend::Gpu, |limits| {
+        limits.max_storage_buffers_per_shader_stage = 4
+    });
     let info = device.info();
     assert_eq!(info.backend, Backend::Simd);
     let lack = "4 storage buffers a shader where 8 are needed";
@@ -223,8 +225,24 @@ fn device_with_low_limits_is_not_used() {
 }
 
 #[test]
-fn adopted_device_is_not_used_for_simd() {
-    let (device, _) = adopted_as(Backend::Simd, |_| ());
+fn a_callers_device_is_adopted_unless_it_has_no_use() {
+    let raw = || {
+        let adapter = runtime::block_on(adapter());
+        let descriptor = wgpu::DeviceDescriptor {
+            required_limits: adapter.limits(),
+            ..Default::default()
+        };
+        runtime::block_on(adapter.request_device(&descriptor)).expect("a device")
+    };
+    let adopted = |backend: Backend| {
+        let (device, queue) = raw();
+        let builder = GpuDevice::builder().backend(backend);
+        (builder.adopt(device.clone(), queue), device)
+    };
+    let (device, raw) = adopted(Backend::Gpu);
+    assert!(device.as_wgpu() == Some(&raw));
+    assert_eq!(device.sum(&[1.0; 5_000]), Ok(5_000.0));
+    let (device, _) = adopted(Backend::Simd);
     assert_eq!(device.backend(), Backend::Simd);
     assert!(device.as_wgpu().is_none());
 }
@@ -241,7 +259,7 @@ fn device_below_webgpu_limits_is_not_used() {
         |limits| limits.max_bind_groups = 0,
     ];
     for change in changes {
-        let (device, _) = adopted(change);
+        let device = opened_as(Backend::Gpu, change);
         assert_eq!(device.backend(), Backend::Simd);
         assert_eq!(device.run(&Op::Relu, &[&[-1.0, 2.0]]).unwrap(), [0.0, 2.0]);
     }

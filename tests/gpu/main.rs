@@ -1,14 +1,17 @@
-//! Tests of the GPU back-end alone: loss, caches, threads, futures; `limits` and `profile` have their own files.
+//! Tests of the GPU back-end alone: loss, caches, threads, futures; `devices`, `limits`, `profile` and `sharing` have their
+//! own files.
 
 #![cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 
+mod devices;
 mod limits;
 mod profile;
+mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
 
 use relampago::{Backend, Conv2d, GpuCommandBatch, GpuDevice, Op, wgpu};
-use support::{Case, adopted};
+use support::{Case, opened};
 
 fn judge(device: &GpuDevice, case: &Case) {
     let result = device.run(&case.op, &case.inputs()).expect("a valid case");
@@ -21,7 +24,7 @@ fn judge(device: &GpuDevice, case: &Case) {
 fn device_loss_fails_work_in_flight() {
     let x = vec![1.0; 100_000];
     for round in 0..10 {
-        let (device, raw) = adopted(|_| ());
+        let (device, raw) = opened(|_| ());
         let loss = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(5 + round));
             raw.destroy();
@@ -42,7 +45,7 @@ fn device_loss_fails_work_in_flight() {
 /// Sums that llvmpipe would end half-way must be refused there.
 #[test]
 fn very_long_sums_are_correct_or_refused() {
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     for k in [100_000, 300_001] {
         let ones = vec![1.0; k];
         match device.run(&Op::Matmul { m: 1, k, n: 1 }, &[&ones, &ones]) {
@@ -68,7 +71,7 @@ fn very_long_sums_are_correct_or_refused() {
 /// Zeros would look like a result.
 #[test]
 fn norms_with_overflowing_squares_are_nan_or_correct() {
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     for cols in [4, 5_000, 70_000] {
         let x: Vec<f32> = (0..cols)
             .map(|i| if i % 2 == 0 { 2e19 } else { -2e19 })
@@ -95,7 +98,7 @@ fn norms_with_overflowing_squares_are_nan_or_correct() {
 
 #[test]
 fn lost_device_returns_error_and_can_be_rebuilt() {
-    let (device, raw) = adopted(|_| ());
+    let (device, raw) = opened(|_| ());
     let resident = device.upload(&[1.0, 2.0]).unwrap();
     let mut batch = GpuCommandBatch::new(device.clone());
     let id = batch.input(&resident);
@@ -119,7 +122,7 @@ fn lost_device_returns_error_and_can_be_rebuilt() {
 
 #[test]
 fn second_call_allocates_nothing() {
-    let (device, raw) = adopted(|_| ());
+    let (device, raw) = opened(|_| ());
     let (a, b) = (vec![1.0; 5_000], vec![2.0; 5_000]);
     let mut y = vec![0.0; 5_000];
     let mut all = || {
@@ -152,7 +155,7 @@ fn second_call_allocates_nothing() {
 
 #[test]
 fn cached_plans_serve_identical_calls_only() {
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     let x: Vec<f32> = (0..50).map(|value| value as f32 - 9.5).collect();
     // More lengths and parameters than are kept, each of them twice.
     for _ in 0..2 {
@@ -173,7 +176,7 @@ fn cached_plans_serve_identical_calls_only() {
 #[test]
 fn futures_complete_on_other_executors() {
     // Nothing here is `runtime::block_on`: the device is watched by a thread of its own.
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     let mut y = [0.0; 3];
     let future = device.relu_async(&[1.0, -1.0, 2.0], &mut y);
     pollster::block_on(future).unwrap();
@@ -183,7 +186,7 @@ fn futures_complete_on_other_executors() {
 #[test]
 fn dropped_future_leaves_the_device_usable() {
     use std::task::{Context, Waker};
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     for _ in 0..50 {
         let mut y = [0.0; 1_000];
         let x = [1.0; 1_000];
@@ -197,7 +200,7 @@ fn dropped_future_leaves_the_device_usable() {
 
 #[test]
 fn threads_share_a_device() {
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     std::thread::scope(|scope| {
         for n in 1..9 {
             let device = &device;
@@ -230,7 +233,7 @@ fn operands_in_flight_are_not_overwritten() {
 
 #[test]
 fn warmup_checks_lengths_and_changes_no_result() {
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     let product = Op::Matmul { m: 3, k: 5, n: 7 };
     let softmax = Op::SoftmaxRows { rows: 4, cols: 9 };
     device
@@ -290,19 +293,5 @@ fn pipeline_cache_persists_and_damaged_files_are_ignored() {
     );
     if has_caches {
         std::fs::remove_dir_all(folder).unwrap();
-    }
-}
-
-#[test]
-fn threads_can_end_while_others_close_devices() {
-    for _ in 0..4 {
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
-                    assert_eq!(device.sum(&[1.0; 4_096]).unwrap(), 4_096.0);
-                });
-            }
-        });
     }
 }

@@ -2,7 +2,7 @@
 
 use relampago::{Backend, GpuCommandBatch, GpuDevice};
 
-use crate::support::adopted;
+use crate::support::opened;
 
 #[test]
 fn profile_names_and_times_every_kernel() {
@@ -83,7 +83,7 @@ fn last_profiler_gets_any_number_of_kernels() {
 
 #[test]
 fn profiling_without_timestamps_returns_error() {
-    let (device, _) = adopted(|_| ());
+    let (device, _) = opened(|_| ());
     assert_eq!(device.profile().unwrap_err().code(), "GPU");
     let mut batch = GpuCommandBatch::new(device);
     let x = batch.placeholder(4);

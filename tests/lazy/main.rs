@@ -4,6 +4,10 @@
 
 mod behaviour;
 mod cases;
+#[cfg(feature = "gpu")]
+#[path = "../support/device.rs"]
+#[allow(unreachable_pub)]
+mod device;
 mod mistakes;
 mod operations;
 mod oracle;

@@ -24,7 +24,7 @@ impl Gpu {
         shaders.await?;
         let gpu = Self {
             half_precision,
-            ..Self::own(device, queue)
+            ..Self::own(device, queue, options.further_usages)
         };
         if options.preference == Preference::Hardware && gpu.adapter.software {
             return Err(no_gpu(format!(

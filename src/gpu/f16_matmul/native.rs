@@ -6,22 +6,14 @@ use crate::ops::HalfPrecision;
 const FEATURES: wgpu::Features =
     wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SHADER_F16);
 
-/// A device, with the matrices where they are asked for and offered, and whether it has them.
-pub(in crate::gpu) async fn request_device(
-    asked: bool,
+/// Adds the matrices to a device's descriptor where the adapter offers them. Returns whether it does.
+pub(in crate::gpu) fn request_matrices(
     adapter: &wgpu::Adapter,
-    mut descriptor: wgpu::DeviceDescriptor<'_>,
-) -> (
-    HalfPrecision,
-    Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError>,
-) {
-    let half_precision = if asked {
-        let matrices = adapter.features().contains(FEATURES)
-            && adapter.cooperative_matrix_properties().iter().any(suits);
-        offered(adapter, matrices)
-    } else {
-        HalfPrecision::NotAsked
-    };
+    descriptor: &mut wgpu::DeviceDescriptor<'_>,
+) -> HalfPrecision {
+    let matrices = adapter.features().contains(FEATURES)
+        && adapter.cooperative_matrix_properties().iter().any(suits);
+    let half_precision = offered(adapter, matrices);
     if half_precision == HalfPrecision::Used {
         descriptor.required_features |= FEATURES;
         // SAFETY: of the experimental features only cooperative matrices are enabled, and only two kernels use them,
@@ -29,7 +21,7 @@ pub(in crate::gpu) async fn request_device(
         // its text shows, and `shaders/composed/multiply_blocks_f16.wgsl`, on memory that `f16_fits` checks.
         descriptor.experimental_features = unsafe { wgpu::ExperimentalFeatures::enabled() };
     }
-    (half_precision, adapter.request_device(&descriptor).await)
+    half_precision
 }
 
 /// Whether these are the matrices that the kernel is written for.

@@ -2,11 +2,13 @@
 
 pub(super) mod cache;
 mod choices_file;
-mod close;
+mod idle;
+mod instance;
 mod open;
 mod outcome;
 mod state;
 mod timestamps;
+mod wait;
 mod warmup;
 
 pub(super) use cache::PipelineFile;

@@ -1,12 +1,15 @@
 //! The adapters that native drivers offer.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::cache::PipelineFile;
+use super::idle;
+use super::instance::instance;
 use crate::error::Result;
 use crate::gpu::context::{Gpu, all_of, is_software, no_gpu};
 use crate::gpu::f16_matmul;
 use crate::gpu::options::{Options, Preference};
+use crate::ops::HalfPrecision;
 
 impl Gpu {
     /// Opens the best adapters that meet the options, at least one and at most `most`; a software one if there is
@@ -14,21 +17,23 @@ impl Gpu {
     pub(crate) async fn open_some(options: &Options, most: usize) -> Result<Vec<Arc<Self>>> {
         let mut opened = Vec::new();
         for adapter in find_adapters(options.preference).await?.iter().take(most) {
-            opened.push(Self::open_on(adapter, options).await?);
+            opened.push(Self::open_on(adapter, options)?);
         }
         Ok(opened)
     }
 
-    async fn open_on(adapter: &wgpu::Adapter, options: &Options) -> Result<Arc<Self>> {
+    fn open_on(adapter: &wgpu::Adapter, options: &Options) -> Result<Arc<Self>> {
         let mut descriptor = all_of(adapter);
         if options.pipelines.is_some() {
             let feature = wgpu::Features::PIPELINE_CACHE;
             descriptor.required_features |= adapter.features() & feature;
         }
-        let asked = options.half_precision;
-        let (half_precision, opened) = f16_matmul::request_device(asked, adapter, descriptor).await;
-        let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
-        let mut gpu = Self::own(device, queue);
+        let mut half_precision = HalfPrecision::NotAsked;
+        if options.half_precision {
+            half_precision = f16_matmul::request_matrices(adapter, &mut descriptor);
+        }
+        let mut gpu = Self::open_as(adapter, &descriptor, options.further_usages)?;
+        gpu.set_wait_limit(options.wait_limit);
         gpu.half_precision = half_precision;
         if let Some(folder) = options.pipelines.as_deref() {
             gpu.pipelines.file = PipelineFile::open(&gpu.device, folder);
@@ -36,25 +41,28 @@ impl Gpu {
         }
         Ok(Arc::new(gpu))
     }
+
+    /// Opens a device, whose buffers for values have further usages for other code.
+    pub(crate) fn open_as(
+        adapter: &wgpu::Adapter,
+        descriptor: &wgpu::DeviceDescriptor<'_>,
+        further_usages: Option<wgpu::BufferUsages>,
+    ) -> Result<Self> {
+        let opened = idle::open(adapter, descriptor);
+        let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
+        let mut gpu = Self::own(device, queue, further_usages);
+        gpu.state.closing.allow_reuse();
+        Ok(gpu)
+    }
 }
 
 pub(in crate::gpu) fn adapter_name(_: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     info.name.clone()
 }
 
-/// Returns the process's wgpu instance, which stays open. Each closed instance unloaded NVIDIA's
-/// driver, which could be loaded some thirty times and then offered no adapter.
-fn instance() -> &'static wgpu::Instance {
-    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
-    INSTANCE.get_or_init(|| {
-        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        wgpu::Instance::new(descriptor)
-    })
-}
-
 /// Returns the acceptable adapters, the best first, at least one. Software adapters are returned
 /// only if there is no other, and of one API, since each API lists the same GPUs again.
-async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
+pub(super) async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
     let rank = |adapter: &wgpu::Adapter| {
         let info = adapter.get_info();
         match info.device_type {

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::close::CloseOnDrop;
+use super::idle::{CloseOnDrop, Handles};
 use super::timestamps::Stamps;
+use super::wait::WAIT_LIMIT;
+use crate::gpu::health::Health;
 use crate::gpu::lru::Recent;
 use crate::gpu::texts::Texts;
 use crate::graph::Plan;
@@ -20,16 +23,24 @@ pub(in crate::gpu) struct TargetState {
     pub(super) stamps: Stamps,
     /// The file in which choices are kept between processes.
     pub(super) choices_file: Option<PathBuf>,
-    _closing: CloseOnDrop,
+    /// The time after which a GPU that has not finished counts as lost.
+    pub(super) wait_limit: Duration,
+    pub(super) closing: CloseOnDrop,
 }
 
 impl TargetState {
-    pub(in crate::gpu) fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
+    pub(in crate::gpu) fn new(device: &wgpu::Device, queue: &wgpu::Queue, health: &Health) -> Self {
+        let handles = Handles {
+            device: device.clone(),
+            queue: queue.clone(),
+            health: health.clone(),
+        };
         Self {
             plans: Recent::default(),
             stamps: Stamps::default(),
             choices_file: None,
-            _closing: CloseOnDrop::new(device, queue),
+            wait_limit: WAIT_LIMIT,
+            closing: CloseOnDrop::new(handles),
         }
     }
 }

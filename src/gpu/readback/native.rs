@@ -38,38 +38,33 @@ impl Readback {
 
     /// Waits on this thread if it may block, or else on another one.
     pub(super) fn watch(&self, already_watched: bool) {
-        let wait = wgpu::PollType::Wait {
-            submission_index: self.submission.clone(),
-            timeout: None,
-        };
         if runtime::is_blocking() {
-            self.wait_here(wait);
+            self.wait_here();
         } else if !already_watched {
-            let device = self.gpu.device.clone();
+            let wait = self.gpu.wait_elsewhere(self.submission.clone());
             let mapping = self.mapping.clone();
             let thread = std::thread::Builder::new().name("relampago-readback".into());
             let watcher = thread.spawn(move || {
-                let _ = device.poll(wait);
+                wait();
                 // Another thread's poll may have found the mapping done, and be about to call back.
                 let start = Instant::now();
                 while mapping.lock().result.is_none() && start.elapsed() < PATIENCE {
                     std::thread::sleep(ATTENTIVE / 10);
                 }
-                // wgpu calls back even where the device is lost; if it ever does not, the
-                // waiting task must learn it all the same.
+                // wgpu calls back even where the device is lost, but not where the GPU does not answer.
                 if mapping.lock().result.is_none() {
                     mapping.finish(Err(wgpu::BufferAsyncError));
                 }
             });
             if watcher.is_err() {
-                let _ = self.gpu.device.poll(wgpu::PollType::wait_indefinitely());
+                self.gpu.wait(None);
             }
         }
     }
 
     /// Waits on the caller's thread, which has nothing else to do. A software adapter has: its
     /// threads need the processor.
-    fn wait_here(&self, wait: wgpu::PollType) {
+    fn wait_here(&self) {
         let start = Instant::now();
         while !self.gpu.adapter.software && start.elapsed() < ATTENTIVE {
             let _ = self.gpu.device.poll(wgpu::PollType::Poll);
@@ -78,6 +73,9 @@ impl Readback {
             }
             std::hint::spin_loop();
         }
-        let _ = self.gpu.device.poll(wait);
+        self.gpu.wait(self.submission.clone());
+        if self.gpu.health.has_given_up() {
+            self.mapping.finish(Err(wgpu::BufferAsyncError));
+        }
     }
 }
