@@ -142,6 +142,8 @@ mod samples {
     document!(Pools, "../docs/guide/pools-and-streams.md");
     document!(Errors, "../docs/guide/errors-and-recovery.md");
     document!(Accuracy, "../docs/guide/accuracy.md");
+    #[cfg(feature = "gpu")]
+    document!(SharingAGpu, "../docs/guide/sharing-a-gpu.md");
     #[cfg(feature = "ptx")]
     document!(Ptx, "../docs/guide/ptx.md");
     #[cfg(feature = "cuda")]
