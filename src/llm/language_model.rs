@@ -1,7 +1,7 @@
 //! The public model.
 
 use super::chat::{ChatTemplate, Vocabulary};
-use super::gguf::Gguf;
+use super::gguf::{Gguf, invalid};
 use super::model::Model;
 use super::tokenizer::{Tokenizer, token_id};
 use super::{CacheType, Message, Session, Value};
@@ -115,10 +115,9 @@ impl LanguageModel {
 
     /// Adds the tokenizer and the chat template of a model's file.
     pub(super) fn of_model(model: Model) -> Result<Self> {
-        let tokenizer = Tokenizer::new(&model.file)?;
+        let (tokenizer, ends) = tokens(&model.file, model.vocabulary())?;
         let source = chat_template(&model.file);
         let template = source.map(ChatTemplate::new).transpose()?;
-        let ends = ends(&model.file, &tokenizer);
         Ok(Self {
             model: Arc::new(model),
             tokenizer: Arc::new(tokenizer),
@@ -272,11 +271,26 @@ pub(super) fn parameters(file: &Gguf) -> u64 {
     lens.fold(0, u64::saturating_add)
 }
 
-/// The tokens that end generation: those that the file names, and the usual ones of chat templates.
-fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Vec<u32> {
-    let named = ["eot", "eom"].into_iter();
-    let named = named.filter_map(|name| token_id(file, name));
-    let named = named.chain(tokenizer.eos());
+/// Reads the tokenizer of a file whose embedding has `rows` rows, and the tokens that end answers.
+///
+/// # Errors
+/// `InvalidModel` if the tokenizer is damaged or not supported, or has tokens that the embedding does not have.
+pub(super) fn tokens(file: &Gguf, rows: usize) -> Result<(Tokenizer, Vec<u32>)> {
+    let tokenizer = Tokenizer::new(file)?;
+    let len = tokenizer.len();
+    if len > rows {
+        let what = format!("{len} tokens, but the embedding has rows for {rows}");
+        return Err(invalid(what, "metadata `tokenizer.ggml.tokens`"));
+    }
+    let ends = ends(file, &tokenizer)?;
+    Ok((tokenizer, ends))
+}
+
+/// The tokens that end generation: those that the file names, and the usual ones of chat templates. A token that the
+/// vocabulary does not have ends nothing.
+fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+    let named = [token_id(file, "eot")?, token_id(file, "eom")?];
+    let named = named.into_iter().flatten();
     let usual = [
         "<|im_end|>",
         "<|endoftext|>",
@@ -286,7 +300,7 @@ fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Vec<u32> {
         "<|end|>",
         "<end_of_turn>",
     ];
-    named
-        .chain(usual.into_iter().filter_map(|text| tokenizer.id(text)))
-        .collect()
+    let usual = usual.into_iter().filter_map(|text| tokenizer.id(text));
+    let all = named.chain(tokenizer.eos()).chain(usual);
+    Ok(all.filter(|&id| tokenizer.has(id)).collect())
 }
