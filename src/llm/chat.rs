@@ -18,8 +18,17 @@ impl LanguageModel {
         Constraint::new(self.trie.get_or_init(|| self.vocabulary()), schema)
     }
 
+    /// Returns the vocabulary of schemas. One without a token that ends answers gets one more token for it, which no logit
+    /// stands for: the parser needs one, and answers end where the JSON is complete.
     fn vocabulary(&self) -> Vocabulary {
-        let tokens = 0..self.model.vocabulary() as u32;
+        let len = self.model.vocabulary() as u32;
+        let added = [len];
+        let ends = if self.ends.is_empty() {
+            &added
+        } else {
+            &*self.ends
+        };
+        let tokens = 0..len + u32::from(self.ends.is_empty());
         let words = tokens.map(|token| {
             let mut bytes = Vec::new();
             if (token as usize) < self.tokenizer.len() {
@@ -27,7 +36,7 @@ impl LanguageModel {
             }
             bytes
         });
-        Vocabulary::new(words, &self.ends)
+        Vocabulary::new(words, ends)
     }
 }
 
