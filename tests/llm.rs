@@ -23,10 +23,14 @@ mod incoming;
 mod inspect;
 #[path = "llm/json_schema.rs"]
 mod json_schema;
+#[path = "llm/keys.rs"]
+mod keys;
 #[path = "llm/lora.rs"]
 mod lora;
 #[path = "llm/prompts.rs"]
 mod prompts;
+#[path = "llm/refused_keys.rs"]
+mod refused_keys;
 #[path = "llm/sampled.rs"]
 mod sampled;
 #[path = "llm/sessions.rs"]
@@ -38,6 +42,8 @@ mod support;
 mod templates;
 #[path = "support/transformer.rs"]
 mod transformer;
+#[path = "llm/vocabularies.rs"]
+mod vocabularies;
 #[path = "support/vocabulary.rs"]
 mod vocabulary;
 #[path = "llm/windows.rs"]

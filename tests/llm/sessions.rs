@@ -110,7 +110,7 @@ fn embeddings_are_pooled_values_after_the_last_norm() {
         let vectors = model.embed(&[text, "other"], options.clone()).unwrap();
         assert_eq!(vectors.len(), 2);
         assert_close(&vectors[0], &unit, "mean");
-        options.pooling = Pooling::Last;
+        options.pooling = Some(Pooling::Last);
         options.normalize = false;
         let vectors = model.embed(&[text], options.clone()).unwrap();
         assert_close(&vectors[0], hidden.last().unwrap(), "last");
