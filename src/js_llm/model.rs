@@ -104,15 +104,15 @@ impl Model {
         self.loras.borrow_mut().remove(number);
     }
 
-    /// The vector of a text.
+    /// The vector of a text: of the last token, of all, or as the file says.
     pub async fn embed(
         &self,
         text: String,
-        last: bool,
+        last: Option<bool>,
         normalize: bool,
     ) -> Result<Vec<f32>, JsValue> {
         let options = EmbedOptions {
-            pooling: if last { Pooling::Last } else { Pooling::Mean },
+            pooling: last.map(|last| if last { Pooling::Last } else { Pooling::Mean }),
             normalize,
         };
         let vectors = self.language.embed_async(&[text], options).await;

@@ -238,7 +238,7 @@ export interface GenerateOptions extends AnswerOptions {
 }
 
 export interface EmbedOptions {
-    /** The vector of a text: the mean of its tokens, which is the default, or the last one. */
+    /** The vector of a text: the mean of its tokens, or the last one. By default as the file says, and the mean if it does not. */
     pooling?: 'mean' | 'last' | undefined;
     /** Whether vectors are divided by their lengths: true by default. */
     normalize?: boolean | undefined;
