@@ -135,7 +135,7 @@ const RULES: &[(&str, Rule)] = &[
 
 /// Parts of names of keys that change the mathematics. An unknown key with one of them must be 0, false or empty.
 const TELLING: &[&str] = &[
-    "act",
+    "activation",
     "alibi",
     "attention",
     "attn",
