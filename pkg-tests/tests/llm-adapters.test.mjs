@@ -101,7 +101,7 @@ function verify(result, native) {
   for (const matched of ['schema', 'oneOf', 'cyclic']) {
     delete errors[matched];
   }
-  assert.match(errors.noAdapter, /^INVALID_MODEL: .*it is `nothing`, but must be `adapter`/);
+  assert.match(errors.noAdapter, /^INVALID_MODEL: .*it is missing, but must be `adapter`/);
   assert.match(errors.otherAdapters, /^INVALID_MODEL: .*with other adapters/);
   delete errors.noAdapter;
   delete errors.otherAdapters;
