@@ -418,8 +418,7 @@ export class LanguageModel {
     static load(source: ModelSources, options?: LoadOptions): Promise<LanguageModel>;
     /**
      * Reads the beginnings of a model's files, not their weights, and returns what they say and the memory that the model
-     * needs. `INVALID_MODEL` for a file
-     * that is damaged or an architecture that is not supported.
+     * needs. `INVALID_MODEL` for a file that is damaged or needs what is not supported, with the error of `load`.
      */
     static inspect(source: ModelSources, options?: InspectOptions): Promise<ModelInspection>;
     /** Lists the models in the cache, or their files; none where there is no cache, as in Node. */

@@ -3,7 +3,7 @@
 use super::known_keys;
 use super::metadata::{Keys, is_local};
 use super::rotation::{Pairs, Rotation};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::transformer::Activation;
 use crate::llm::CacheType;
 use crate::llm::gguf::{Gguf, invalid, misfit};
@@ -131,16 +131,7 @@ impl Config {
         let heads = keys.size_of_layers("attention.head_count", layers, None)?;
         let head_len = keys.size("attention.key_length", Some((width / heads).max(1)))?;
         let context = keys.size("context_length", None)?;
-        let capacity = capacity.unwrap_or(context.min(2048));
-        if !(1..=context).contains(&capacity) {
-            let requirement = format!("from 1 to {context}");
-            let value = capacity.to_string();
-            return Err(crate::error::Error::invalid(
-                "context_length",
-                value,
-                requirement,
-            ));
-        }
+        let capacity = checked_capacity(capacity, context)?;
         let rotated = rotated(keys, head_len)?;
         let config = Self {
             architecture,
@@ -238,6 +229,17 @@ fn architecture(file: &Gguf) -> Result<&'static Architecture> {
         let what = format!("the architecture `{name}` is not supported; supported are {known}");
         invalid(what, format!("metadata `{KEY}`"))
     })
+}
+
+/// Returns the most tokens of a session of a model that was trained for `context` tokens.
+fn checked_capacity(capacity: Option<usize>, context: usize) -> Result<usize> {
+    let capacity = capacity.unwrap_or(context.min(2048));
+    if (1..=context).contains(&capacity) {
+        return Ok(capacity);
+    }
+    let requirement = format!("from 1 to {context}");
+    let value = capacity.to_string();
+    Err(Error::invalid("context_length", value, requirement))
 }
 
 /// The number of elements of a head that are rotated.

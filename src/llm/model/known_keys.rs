@@ -238,9 +238,9 @@ impl Rule {
             Rule::Read | Rule::Free => "anything".to_owned(),
             Rule::Numbers(allowed) => {
                 let allowed: Vec<String> = allowed.iter().map(f64::to_string).collect();
-                allowed.join(" or ")
+                format!("{}: others are not supported", allowed.join(" or "))
             }
-            Rule::Same(of) => of(config).to_string(),
+            Rule::Same(of) => format!("{}: others are not supported", of(config)),
             Rule::NoWindow => format!(
                 "0 or at least the context of {} tokens: windows of this architecture are not supported",
                 config.capacity
