@@ -218,15 +218,14 @@ impl Algorithm {
 /// `InvalidModel` for a value that is no integer.
 pub(super) fn token_id(file: &Gguf, name: &str) -> Result<Option<u32>> {
     let key = format!("tokenizer.ggml.{name}_token_id");
-    let id = file.typed(&key, as_id, "the integer of a token")?;
-    Ok(id.flatten())
+    let id = file.typed(&key, as_integer, "the integer of a token")?;
+    Ok(id.and_then(|id| u32::try_from(id).ok()))
 }
 
-/// An integer as a token's id; the inner value is `None` for one that is negative or too large.
-fn as_id(value: Value<'_>) -> Option<Option<u32>> {
+fn as_integer(value: Value<'_>) -> Option<i128> {
     match value {
-        Value::Unsigned(id) => Some(u32::try_from(id).ok()),
-        Value::Signed(id) => Some(u32::try_from(id).ok()),
+        Value::Unsigned(value) => Some(value.into()),
+        Value::Signed(value) => Some(value.into()),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
 use super::transformer::{
-    GEMMA, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH, random_model, random_model_with,
+    GEMMA, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH, random_model_with,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};
 use crate::support::Random;

@@ -26,6 +26,158 @@ fn file(shape: Shape, set: impl FnOnce(&mut GgufWriter), replaced: &[(&str, &str
     bytes
 }
 
+/// Keys of tokenizers with values that are wrong, and a part of the error.
+const WRONG: &[(Shape, &str, Set, &str)] = &[
+    (
+        LLAMA,
+        "model",
+        |file| file.unsigned("tokenizer.ggml.model", 2),
+        "it is 2",
+    ),
+    (
+        LLAMA,
+        "model",
+        |file| file.string("tokenizer.ggml.model", "bert"),
+        "the string `bert`",
+    ),
+    (
+        LLAMA,
+        "model",
+        |file| file.string("tokenizer.ggml.model", ""),
+        "the string ``",
+    ),
+    (
+        LLAMA,
+        "pre",
+        |file| file.string("tokenizer.ggml.pre", "martian"),
+        "martian",
+    ),
+    (
+        LLAMA,
+        "pre",
+        |file| file.unsigned("tokenizer.ggml.pre", 2),
+        "it is 2",
+    ),
+    (
+        LLAMA,
+        "tokens",
+        |file| file.string("tokenizer.ggml.tokens", "abc"),
+        "the string `abc`",
+    ),
+    (
+        LLAMA,
+        "tokens",
+        |file| file.integers("tokenizer.ggml.tokens", &[1; 260]),
+        "no string",
+    ),
+    (
+        LLAMA,
+        "tokens",
+        |file| file.strings("tokenizer.ggml.tokens", &[""; 0]),
+        "an array of 0 values",
+    ),
+    (
+        LLAMA,
+        "token_type",
+        |file| file.integers("tokenizer.ggml.token_type", &[1; 259]),
+        "an array of 259 values, but must be an array of 260 values",
+    ),
+    (
+        LLAMA,
+        "token_type",
+        |file| file.strings("tokenizer.ggml.token_type", &["1"; 260]),
+        "no integer",
+    ),
+    (
+        LLAMA,
+        "token_type",
+        |file| file.unsigned("tokenizer.ggml.token_type", 1),
+        "it is 1",
+    ),
+    (
+        LLAMA,
+        "merges",
+        |file| file.unsigned("tokenizer.ggml.merges", 1),
+        "it is 1",
+    ),
+    (
+        LLAMA,
+        "merges",
+        |file| file.integers("tokenizer.ggml.merges", &[1]),
+        "no string",
+    ),
+    (
+        LLAMA,
+        "merges",
+        |file| file.strings("tokenizer.ggml.merges", &["he"]),
+        "no pair",
+    ),
+    (
+        LLAMA,
+        "add_bos_token",
+        |file| file.unsigned("tokenizer.ggml.add_bos_token", 1),
+        "it is 1, but must be a truth value",
+    ),
+    (
+        LLAMA,
+        "eos_token_id",
+        |file| file.string("tokenizer.ggml.eos_token_id", "<|im_end|>"),
+        "the string `<|im_end|>`, but must be the integer of a token",
+    ),
+    (
+        LLAMA,
+        "bos_token_id",
+        |file| file.float("tokenizer.ggml.bos_token_id", 1.5),
+        "1.5",
+    ),
+    (
+        LLAMA,
+        "eot_token_id",
+        |file| file.boolean("tokenizer.ggml.eot_token_id", true),
+        "true",
+    ),
+    (
+        LLAMA,
+        "eom_token_id",
+        |file| file.string("tokenizer.ggml.eom_token_id", "a"),
+        "`a`",
+    ),
+    (
+        GEMMA,
+        "unknown_token_id",
+        |file| file.string("tokenizer.ggml.unknown_token_id", "a"),
+        "the string `a`",
+    ),
+    (
+        GEMMA,
+        "scores",
+        |file| file.floats("tokenizer.ggml.scores", &[0.0; 3]),
+        "of 3 values",
+    ),
+    (
+        GEMMA,
+        "scores",
+        |file| file.strings("tokenizer.ggml.scores", &["0"; 278]),
+        "no number",
+    ),
+    (
+        GEMMA,
+        "add_space_prefix",
+        |file| file.string("tokenizer.ggml.add_space_prefix", "yes"),
+        "the string `yes`",
+    ),
+    (
+        LLAMA,
+        "tokens",
+        |file| {
+            let tokens: Vec<String> = (0..261).map(|token| format!("t{token}")).collect();
+            file.strings("tokenizer.ggml.tokens", &tokens);
+            file.integers("tokenizer.ggml.token_type", &[1; 261]);
+        },
+        "261 tokens, but the embedding has rows for 260",
+    ),
+];
+
 #[test]
 fn unusable_tokenizers_are_refused_alike_when_a_file_is_loaded_and_inspected() {
     let mut tried = 0;
@@ -51,157 +203,7 @@ fn unusable_tokenizers_are_refused_alike_when_a_file_is_loaded_and_inspected() {
         assert_refused(&bytes, key, &["it is missing", requirement, &place]);
         tried += 1;
     }
-    let wrong: &[(Shape, &str, Set, &str)] = &[
-        (
-            LLAMA,
-            "model",
-            |file| file.unsigned("tokenizer.ggml.model", 2),
-            "it is 2",
-        ),
-        (
-            LLAMA,
-            "model",
-            |file| file.string("tokenizer.ggml.model", "bert"),
-            "the string `bert`",
-        ),
-        (
-            LLAMA,
-            "model",
-            |file| file.string("tokenizer.ggml.model", ""),
-            "the string ``",
-        ),
-        (
-            LLAMA,
-            "pre",
-            |file| file.string("tokenizer.ggml.pre", "martian"),
-            "martian",
-        ),
-        (
-            LLAMA,
-            "pre",
-            |file| file.unsigned("tokenizer.ggml.pre", 2),
-            "it is 2",
-        ),
-        (
-            LLAMA,
-            "tokens",
-            |file| file.string("tokenizer.ggml.tokens", "abc"),
-            "the string `abc`",
-        ),
-        (
-            LLAMA,
-            "tokens",
-            |file| file.integers("tokenizer.ggml.tokens", &[1; 260]),
-            "no string",
-        ),
-        (
-            LLAMA,
-            "tokens",
-            |file| file.strings("tokenizer.ggml.tokens", &[""; 0]),
-            "an array of 0 values",
-        ),
-        (
-            LLAMA,
-            "token_type",
-            |file| file.integers("tokenizer.ggml.token_type", &[1; 259]),
-            "an array of 259 values, but must be an array of 260 values",
-        ),
-        (
-            LLAMA,
-            "token_type",
-            |file| file.strings("tokenizer.ggml.token_type", &["1"; 260]),
-            "no integer",
-        ),
-        (
-            LLAMA,
-            "token_type",
-            |file| file.unsigned("tokenizer.ggml.token_type", 1),
-            "it is 1",
-        ),
-        (
-            LLAMA,
-            "merges",
-            |file| file.unsigned("tokenizer.ggml.merges", 1),
-            "it is 1",
-        ),
-        (
-            LLAMA,
-            "merges",
-            |file| file.integers("tokenizer.ggml.merges", &[1]),
-            "no string",
-        ),
-        (
-            LLAMA,
-            "merges",
-            |file| file.strings("tokenizer.ggml.merges", &["he"]),
-            "no pair",
-        ),
-        (
-            LLAMA,
-            "add_bos_token",
-            |file| file.unsigned("tokenizer.ggml.add_bos_token", 1),
-            "it is 1, but must be a truth value",
-        ),
-        (
-            LLAMA,
-            "eos_token_id",
-            |file| file.string("tokenizer.ggml.eos_token_id", "<|im_end|>"),
-            "the string `<|im_end|>`, but must be the integer of a token",
-        ),
-        (
-            LLAMA,
-            "bos_token_id",
-            |file| file.float("tokenizer.ggml.bos_token_id", 1.5),
-            "1.5",
-        ),
-        (
-            LLAMA,
-            "eot_token_id",
-            |file| file.boolean("tokenizer.ggml.eot_token_id", true),
-            "true",
-        ),
-        (
-            LLAMA,
-            "eom_token_id",
-            |file| file.string("tokenizer.ggml.eom_token_id", "a"),
-            "`a`",
-        ),
-        (
-            GEMMA,
-            "unknown_token_id",
-            |file| file.string("tokenizer.ggml.unknown_token_id", "a"),
-            "the string `a`",
-        ),
-        (
-            GEMMA,
-            "scores",
-            |file| file.floats("tokenizer.ggml.scores", &[0.0; 3]),
-            "of 3 values",
-        ),
-        (
-            GEMMA,
-            "scores",
-            |file| file.strings("tokenizer.ggml.scores", &["0"; 278]),
-            "no number",
-        ),
-        (
-            GEMMA,
-            "add_space_prefix",
-            |file| file.string("tokenizer.ggml.add_space_prefix", "yes"),
-            "the string `yes`",
-        ),
-        (
-            LLAMA,
-            "tokens",
-            |file| {
-                let tokens: Vec<String> = (0..261).map(|token| format!("t{token}")).collect();
-                file.strings("tokenizer.ggml.tokens", &tokens);
-                file.integers("tokenizer.ggml.token_type", &[1; 261]);
-            },
-            "261 tokens, but the embedding has rows for 260",
-        ),
-    ];
-    for &(shape, key, set, part) in wrong {
+    for &(shape, key, set, part) in WRONG {
         let place = format!("metadata `tokenizer.ggml.{key}`");
         assert_refused(&file(shape, set, &[]), key, &[part, &place]);
         tried += 1;

@@ -6,6 +6,7 @@ use super::known_keys::is_other_tensor;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use crate::error::Result;
 use crate::graph::transformer::Activation;
+use crate::llm::TensorInfo;
 use crate::llm::gguf::{Gguf, invalid};
 use std::collections::HashSet;
 
@@ -276,7 +277,7 @@ impl Builder<'_> {
     fn check_other_tensors(&self) -> Result<()> {
         let matrices = self.weights.matrices.iter();
         let matrices: HashSet<&str> = matrices.map(|matrix| &*matrix.tensor).collect();
-        let mut names = self.file.tensors().iter().map(|tensor| tensor.name());
+        let mut names = self.file.tensors().iter().map(TensorInfo::name);
         let other = names.find(|&name| {
             let is_read = matrices.contains(name) || self.vectors.contains(name);
             !(is_read || is_factors(self.file, name) || is_other_tensor(name))
