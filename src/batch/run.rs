@@ -4,7 +4,7 @@ use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::executor::{Executor, PlanExecutor, Running, Timing};
 use crate::error::{Error, Result};
-use crate::graph::{Binding, Explanation, Plan, Repeat, Source};
+use crate::graph::{Binding, Explanation, IndexArgument, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
 
 /// An argument for a placeholder of a [`Program`](crate::Program).
@@ -53,6 +53,8 @@ pub(crate) struct Runtime {
     pub(crate) inputs: Vec<DeviceBuffer>,
     /// The lengths of the batch's placeholders.
     pub(crate) placeholders: Vec<usize>,
+    /// The arguments that are indices.
+    indices: Vec<IndexArgument>,
 }
 
 impl Runtime {
@@ -63,12 +65,15 @@ impl Runtime {
         inputs: Vec<DeviceBuffer>,
         placeholders: Vec<usize>,
     ) -> Self {
+        let members = plan.kernels.iter().flat_map(|kernel| &kernel.members);
+        let indices = IndexArgument::all(&plan.nodes, members.copied());
         Self {
             device,
             executor: PlanExecutor::new(executor, &plan),
             plan,
             inputs,
             placeholders,
+            indices,
         }
     }
 
@@ -152,7 +157,19 @@ impl Runtime {
         for (argument, &len) in arguments.iter().zip(&self.placeholders) {
             self.check(argument, len)?;
         }
-        Ok(())
+        self.check_indices(arguments)
+    }
+
+    /// Checks the indices among the arguments, where the host has them.
+    fn check_indices(&self, arguments: &[Argument<'_>]) -> Result<()> {
+        self.indices
+            .iter()
+            .try_for_each(|indices| match &arguments[indices.placeholder] {
+                Argument::Values(values) => indices.check(values),
+                Argument::Buffer(_) => Ok(()),
+                #[cfg(all(target_arch = "wasm32", feature = "js"))]
+                Argument::Array(values) => indices.check(&values.to_vec()),
+            })
     }
 
     fn check(&self, argument: &Argument<'_>, len: usize) -> Result<()> {
