@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::lazy::shape::size_of;
 use crate::lazy::view::Walk;
 use crate::ops::indices::WorstIndex;
-use crate::ops::{AxisFold, ConvLayer, Op};
+use crate::ops::{AxisFold, ConvLayer, Op, Reduction};
 
 /// An operation of a node. What it does not hold follows from the shapes of its node and of the inputs.
 #[derive(Clone, Debug)]
@@ -23,6 +23,12 @@ pub(super) enum Kind {
     Reshape,
     Reduce {
         fold: AxisFold,
+        axes: Vec<usize>,
+        keep_dims: bool,
+    },
+    /// A reduction of the user's own.
+    CustomReduce {
+        reduction: Reduction,
         axes: Vec<usize>,
         keep_dims: bool,
     },

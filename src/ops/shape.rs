@@ -82,6 +82,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             product("c", m, n)
         }
         Op::MatmulCached(ref call) => call.output_len(len(0)),
+        Op::CustomReduce(ref call) => call.output_len(len(0)),
         Op::Convolve2d { options } => {
             check_conv2d(&options)?;
             let input = product("input", options.input_rows, options.input_cols)?;

@@ -4,6 +4,7 @@
 
 mod behaviour;
 mod cases;
+mod custom;
 mod indices;
 mod mistakes;
 mod operations;
