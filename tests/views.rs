@@ -385,7 +385,7 @@ fn invalid_views_return_errors() {
     assert_eq!(partition.get_tile([2, 0, 0, 0]), None);
     assert_eq!(
         code(partition.get_tile_view([0, 2, 0, 0])),
-        "LIMIT_EXCEEDED"
+        "INVALID_ARGUMENT"
     );
     let short = Error::LengthMismatch {
         what: "data",
