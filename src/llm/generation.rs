@@ -6,7 +6,7 @@ mod blocking;
 use super::generate::{Continued, Generator};
 use super::sequence::Sequence;
 use super::{FinishReason, GenerateOptions, LanguageModel, Message, Session, TokenLogprobs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// An answer, which [`Generation::next_async`] generates piece by piece; natively it is an iterator, too. Each piece of
 /// text ends with a whole character. Dropping it cancels the rest.
@@ -15,6 +15,8 @@ pub struct Generation<'a> {
     model: LanguageModel,
     generator: Generator<Continued<'a>>,
     failed: bool,
+    /// The error to return next.
+    error: Option<Error>,
 }
 
 impl<'a> Generation<'a> {
@@ -31,6 +33,7 @@ impl<'a> Generation<'a> {
             model: model.clone(),
             generator,
             failed: false,
+            error: None,
         })
     }
 
@@ -64,13 +67,21 @@ impl<'a> Generation<'a> {
             match self.generator.step(&self.model).await {
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => return Some(Ok(text)),
-                Err(error) => {
-                    self.failed = true;
-                    return Some(Err(error));
-                }
+                Err(error) => return Some(self.fail(error)),
             }
         }
-        None
+        self.error.take().map(Err)
+    }
+
+    /// Ends the answer with an error. Text that is held back comes first, so that the text is that of the tokens.
+    fn fail(&mut self, error: Error) -> Result<String> {
+        self.failed = true;
+        let text = self.generator.flush();
+        if text.is_empty() {
+            return Err(error);
+        }
+        self.error = Some(error);
+        Ok(text)
     }
 
     /// Generates the rest of the answer.
