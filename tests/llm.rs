@@ -5,6 +5,8 @@
 mod allocations;
 #[path = "llm/cache_types.rs"]
 mod cache_types;
+#[path = "llm/cancelled.rs"]
+mod cancelled;
 #[path = "llm/exact.rs"]
 mod exact;
 #[path = "llm/explain.rs"]

@@ -19,7 +19,8 @@ pub struct LoadOptions {
     pub context_length: Option<usize>,
     /// The type of keys and values, `F32` by default.
     pub cache_type: CacheType,
-    /// The most threads, those of rayon's pool by default.
+    /// The most threads of a sequence, those of rayon's pool by default. Sequences that run at the same time share the
+    /// pool's threads evenly.
     pub threads: Option<usize>,
     /// The instruction set, the best by default.
     pub instruction_set: Option<InstructionSet>,

@@ -104,7 +104,7 @@ impl Model {
             weights: Arc::new(weights),
             steps: Arc::new(steps),
             executor: Executor::Cpu(cpu),
-            threads: Arc::new(Threads::new(cpu.threads)),
+            threads: Arc::new(Threads::new(cpu)),
             identity: Arc::default(),
         })
     }
@@ -129,7 +129,7 @@ impl Model {
             }
             _ => {
                 let cpu = device.cpu();
-                self.threads = Arc::new(Threads::new(cpu.threads));
+                self.threads = Arc::new(Threads::new(cpu));
                 Executor::Cpu(cpu)
             }
         };
