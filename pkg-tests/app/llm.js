@@ -371,8 +371,43 @@ export async function nested({ LanguageModel }, source, options) {
   const model = await LanguageModel.load(source, { ...options, cache: false });
   const chat = (content) => outcome(() => model.chat([{ role: 'user', content }], { max_tokens: 2 }).text());
   const result = { short: await chat('hello'), long: await chat('x'.repeat(400_000)) };
-  await model.reload();
+  // Without a reload.
   result.after = await chat('hello');
+  result.again = await chat('x'.repeat(400_000));
+  const format = { response_format: { type: 'json_schema', json_schema: { schema: { enum: [12] } } } };
+  result.json = await outcome(() => model.complete('hello', format).text());
+  result.text = await outcome(() => model.complete('hello', { max_tokens: 8 }).text());
+  model.dispose();
+  return result;
+}
+
+/**
+ * Requests that are aborted while the model reads a long prompt: the milliseconds until a short request after them has been
+ * answered, beside those of this request alone and of the long one.
+ */
+export async function abortedPrompts({ LanguageModel }, source, options) {
+  const model = await LanguageModel.load(source, { ...options, contextLength: 2048 });
+  const text = 'The old river runs past the mill and the quiet town. '.repeat(120);
+  const timed = async (work) => {
+    const start = performance.now();
+    await work();
+    return performance.now() - start;
+  };
+  const short = () => model.complete('Hello', { max_tokens: 1, seed: 1 }).text();
+  await short();
+  const result = { alone: await timed(short), whole: await timed(() => model.complete(text, { max_tokens: 1, seed: 1 }).text()), after: {} };
+  const works = {
+    answer: (signal) => model.complete(text, { max_tokens: 1, seed: 1, signal }).text(),
+    embedding: (signal) => model.embed([text], { signal }),
+  };
+  for (const [name, work] of Object.entries(works)) {
+    const controller = new AbortController();
+    const aborted = outcome(() => work(controller.signal));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    controller.abort();
+    result.after[name] = await timed(short);
+    result[name] = await aborted;
+  }
   model.dispose();
   return result;
 }

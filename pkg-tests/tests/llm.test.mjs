@@ -120,11 +120,21 @@ describe('relampago/llm', () => {
     });
   }
 
-  test('a chat template that ends its module is an error, and the model can be reloaded', async () => {
+  test('a chat template that ends its module is an error, and the model goes on', async () => {
     const { result } = await inPage(plain, { nested: '' });
     assert.match(result.short, /^INVALID_MODEL: .* takes more than 10002 steps/);
-    assert.match(result.long, /^DEVICE_LOST: the model was lost, reload it: its chat template or JSON schema ended a module: /);
-    assert.equal(result.after, result.short);
+    assert.match(result.long, /^INVALID_ARGUMENT: `messages` is too complex, but must be simpler: /);
+    const { short, long, text } = { ...result, text: native.text };
+    assert.deepEqual(result, { short, long, after: short, again: long, json: '12', text });
+  });
+
+  test('aborted requests end within a slice of a long prompt', () => {
+    const { alone, whole, after, ...errors } = inNode('abortedPrompts', MODEL);
+    console.log(`ms after an abort: ${JSON.stringify(after)}; the short request alone ${alone}, the long one ${whole}`);
+    assert.deepEqual(errors, { answer: 'ABORTED: aborted by the caller', embedding: 'ABORTED: aborted by the caller' });
+    for (const time of Object.values(after)) {
+      assert.ok(time - alone < whole / 4, `${time} of ${whole} ms`);
+    }
   });
 
   test('SmolLM2 in node', () => {
