@@ -38,14 +38,15 @@ pub struct Vocabulary(chat::Vocabulary);
 impl Vocabulary {
     /// Builds the tree of the bytes of all tokens, one after the other, of which `ends` end an answer.
     #[wasm_bindgen(constructor)]
-    pub fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Self {
+    pub fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Result<Self, JsValue> {
         let mut rest = bytes;
         let words = lengths.iter().map(|&length| {
             let word;
             (word, rest) = rest.split_at(length as usize);
             word.to_vec()
         });
-        Self(chat::Vocabulary::new(words, ends))
+        let vocabulary = chat::Vocabulary::new(words, ends);
+        vocabulary.map(Self).map_err(to_js)
     }
 }
 

@@ -27,6 +27,8 @@ mod inspect;
 mod json_schema;
 #[path = "llm/lora.rs"]
 mod lora;
+#[path = "llm/odd_schemas.rs"]
+mod odd_schemas;
 #[path = "llm/prompts.rs"]
 mod prompts;
 #[path = "llm/sampled.rs"]

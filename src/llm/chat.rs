@@ -15,10 +15,17 @@ impl LanguageModel {
     /// # Errors
     /// `InvalidArgument` if it is damaged, or needs what is not supported.
     pub(super) fn constraint(&self, schema: &str) -> Result<Constraint> {
-        Constraint::new(self.trie.get_or_init(|| self.vocabulary()), schema)
+        let vocabulary = match self.trie.get() {
+            Some(vocabulary) => vocabulary,
+            None => {
+                let vocabulary = self.vocabulary()?;
+                self.trie.get_or_init(|| vocabulary)
+            }
+        };
+        Constraint::new(vocabulary, schema)
     }
 
-    fn vocabulary(&self) -> Vocabulary {
+    fn vocabulary(&self) -> Result<Vocabulary> {
         let tokens = 0..self.model.vocabulary() as u32;
         let words = tokens.map(|token| {
             let mut bytes = Vec::new();
