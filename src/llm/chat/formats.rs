@@ -75,3 +75,77 @@ fn replace_in(object: &mut Map<String, Value>) {
         all.push(json!({ "pattern": pattern }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{pattern, replace};
+    use regex::Regex;
+    use serde_json::json;
+
+    fn days(year: u32, month: u32) -> u32 {
+        let is_leap = year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
+        match month {
+            2 => 28 + u32::from(is_leap),
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let date = Regex::new(&pattern("date").unwrap()).unwrap();
+        for year in 0..10_000 {
+            for (month, day) in [(2, 28), (2, 29), (2, 30), (12, 31)] {
+                let exists = year > 0 && day <= days(year, month);
+                let text = format!("{year:04}-{month:02}-{day:02}");
+                assert_eq!(date.is_match(&text), exists, "{text}");
+            }
+        }
+        for year in [1900, 2000, 2023, 2024] {
+            for month in 0..=13 {
+                for day in 0..=32 {
+                    let exists = (1..=12).contains(&month) && day > 0 && day <= days(year, month);
+                    let text = format!("{year}-{month:02}-{day:02}");
+                    assert_eq!(date.is_match(&text), exists, "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn times_and_addresses_follow_their_standards() {
+        for (format, right, wrong) in [
+            ("time", "23:59:59.5+01:00", "12:34:60Z"),
+            ("time", "00:00:00Z", "24:00:00Z"),
+            ("date-time", "2024-02-29T10:00:00Z", "2023-02-29T10:00:00Z"),
+            (
+                "date-time",
+                "2024-02-29T10:00:00.123456789-23:59",
+                "2024-02-29 10:00:00Z",
+            ),
+            ("email", "a.b+c@example.com", "a..b@example.com"),
+            ("email", "a@b", "a@-b"),
+        ] {
+            let pattern = Regex::new(&pattern(format).unwrap()).unwrap();
+            assert!(pattern.is_match(right), "{format} {right}");
+            assert!(!pattern.is_match(wrong), "{format} {wrong}");
+        }
+    }
+
+    #[test]
+    fn formats_become_patterns_where_schemas_are() {
+        let mut schema = json!({
+            "properties": { "format": { "format": "date" } },
+            "const": { "format": "date" },
+            "anyOf": [{ "format": "time", "pattern": "^1" }, { "format": "ipv4" }],
+        });
+        replace(&mut schema);
+        assert_eq!(schema["const"], json!({ "format": "date" }));
+        assert_eq!(
+            schema["properties"]["format"],
+            json!({ "pattern": pattern("date") })
+        );
+        let joined = json!({ "pattern": "^1", "allOf": [{ "pattern": pattern("time") }] });
+        assert_eq!(schema["anyOf"], json!([joined, { "format": "ipv4" }]));
+    }
+}

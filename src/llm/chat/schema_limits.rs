@@ -56,8 +56,8 @@ pub(super) fn check(schema: &Value) -> Result<()> {
         intersects: false,
     };
     walk.schema(schema, 0)?;
-    walk.check_steps()?;
-    walk.check_divisors()
+    walk.check_divisors()?;
+    walk.check_steps()
 }
 
 fn too_large(value: String, requirement: impl Into<String>) -> Error {
@@ -112,9 +112,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks over schemas of other values than this one's.
-    fn apart(&mut self, schema: &'a Value, depth: usize) -> Result<()> {
-        let joined = std::mem::take(&mut self.joined);
-        self.schema(schema, depth)?;
+    fn apart(&mut self, schemas: &'a Value, depth: usize) -> Result<()> {
+        let joined = self.joined;
+        let list = std::slice::from_ref(schemas);
+        for schema in schemas.as_array().map_or(list, Vec::as_slice) {
+            self.joined = 0;
+            self.schema(schema, depth)?;
+        }
         self.joined = joined;
         Ok(())
     }
@@ -267,6 +271,7 @@ impl<'a> Walk<'a> {
             return Err(divisor_too_large(value));
         }
         self.divisors.push(digits as u64);
+        self.check_divisors()?;
         self.pay(4 * digits as usize);
         Ok(())
     }
@@ -314,4 +319,83 @@ fn divisor_too_large(value: &Value) -> Error {
 /// The greatest common divisor.
 fn common(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check, check_length};
+    use serde_json::{Value, json};
+
+    fn listed(count: usize, schema: impl Fn(usize) -> Value) -> Value {
+        (0..count).map(schema).collect()
+    }
+
+    #[test]
+    fn schemas_beyond_a_limit_are_refused_by_name() {
+        let integers = |divisors: [u32; 2]| {
+            let divisors = divisors.map(|divisor| json!({ "multipleOf": divisor }));
+            json!({ "allOf": divisors })
+        };
+        let definitions = |count: usize| {
+            let next = |i: usize| json!({ "items": { "$ref": format!("#/$defs/d{}", i + 1) } });
+            let all = (0..count).map(|i| (format!("d{i}"), next(i)));
+            json!({ "$defs": all.collect::<serde_json::Map<_, _>>(), "$ref": "#/$defs/d0" })
+        };
+        let patterns = |count| json!({ "allOf": listed(count, |_| json!({ "pattern": "a" })) });
+        for (within, beyond, message) in [
+            (
+                json!({ "multipleOf": 10_000 }),
+                json!({ "multipleOf": 10_007 }),
+                "`multipleOf` 10007",
+            ),
+            (
+                json!({ "multipleOf": 0.01 }),
+                json!({ "multipleOf": 1.234_567 }),
+                "`multipleOf` 1.234567",
+            ),
+            (
+                integers([6, 4]),
+                integers([9973, 9967]),
+                "`multipleOf` 99400891",
+            ),
+            (
+                json!({ "pattern": "a".repeat(2000) }),
+                json!({ "pattern": "a".repeat(2001) }),
+                "2001 characters",
+            ),
+            (patterns(8), patterns(9), "more than 8 patterns"),
+            (definitions(40), definitions(60), "more than 100 schemas"),
+            (
+                json!({ "enum": listed(9_000, |i| json!(i)) }),
+                json!({ "enum": listed(13_000, |i| json!(i)) }),
+                "60000 steps",
+            ),
+        ] {
+            check(&within).unwrap();
+            let error = check(&beyond).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn alternatives_and_other_values_join_no_patterns() {
+        let schema = json!({ "pattern": "a" });
+        check(&json!({ "anyOf": listed(50, |_| schema.clone()) })).unwrap();
+        check(&json!({ "allOf": [{ "prefixItems": listed(50, |_| schema.clone()) }] })).unwrap();
+        let names = (0..50).map(|i| (format!("k{i}"), schema.clone()));
+        let properties: serde_json::Map<_, _> = names.collect();
+        check(&json!({ "allOf": [{ "properties": properties }] })).unwrap();
+    }
+
+    #[test]
+    fn references_in_circles_are_followed_once() {
+        check(&json!({ "$ref": "#" })).unwrap();
+        check(&json!({ "allOf": [{ "$ref": "#" }], "items": { "$ref": "#" } })).unwrap();
+    }
+
+    #[test]
+    fn long_texts_are_refused_before_they_are_read() {
+        let error = check_length(&" ".repeat((1 << 20) + 1)).unwrap_err();
+        assert!(error.to_string().contains("1048577 bytes"), "{error}");
+    }
 }
