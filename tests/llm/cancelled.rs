@@ -79,16 +79,12 @@ fn sessions_keep_what_a_dropped_answer_has_read() {
                 times,
                 session.complete_async(&text, GenerateOptions::default()),
             );
-            let read = session.tokens().len();
-            assert!(read > 0, "{times} polls");
-            let continued = session.tokens()[read.saturating_sub(2)..].to_vec();
-            assert!(
-                prompt
-                    .windows(continued.len())
-                    .any(|part| part == continued)
-            );
+            let read = session.tokens();
+            assert!(whole.tokens().starts_with(read), "{times} polls");
+            most = most.max(read.len());
             assert_eq!(greedy(&mut session, &text), fresh, "after {times} polls");
         }
+        assert!(most > 100, "{most} tokens");
     }
 }
 

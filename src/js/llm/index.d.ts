@@ -210,13 +210,15 @@ export interface AnswerOptions {
     top_logprobs?: number | undefined;
     /**
      * The form of the answer: any text, any JSON object, or JSON that a schema allows. `INVALID_ARGUMENT` for a schema that
-     * needs what is not supported, or has a keyword that does not exist; no part of it is ignored.
+     * needs what is not supported, has a keyword that does not exist, or takes too much work (the guide has the limits); no
+     * part of it is ignored.
      */
     response_format?: ResponseFormat | undefined;
     /**
      * Tokens of the answer that exist already, such as those of a generation that a lost device cut off, or the first words
      * of an answer (`await model.tokenize('The answer is')`). Generation goes on after them: it returns the text that
-     * follows theirs. `tokens`, `usage.completion_tokens` and `max_tokens` count them. `seed` has to be the same.
+     * follows theirs. A stop string may begin in their text and end in the new one: the answer ends there. `tokens`,
+     * `usage.completion_tokens` and `max_tokens` count them. `seed` has to be the same.
      */
     after?: ArrayLike<number> | undefined;
     /**
@@ -227,7 +229,7 @@ export interface AnswerOptions {
     seed?: number | undefined;
     /** Texts that end the answer, without being part of it. */
     stop?: string | readonly string[] | undefined;
-    /** Cancels the generation at once. */
+    /** Cancels the generation at once; on SIMD the model is free for other requests 20 ms later, or after a longer product. */
     signal?: AbortSignal | undefined;
 }
 
