@@ -191,8 +191,8 @@ fn refusals_name_the_value_and_the_limit() {
         ),
         (
             nested(120, |schema| json!({ "not": schema })),
-            "recursion limit",
-            "valid",
+            "more than 100 schemas",
+            "at most 100",
         ),
     ] {
         let error = model.complete("hello", options(&schema, 1)).unwrap_err();
