@@ -222,7 +222,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts a pattern of a text.
     fn join(&mut self) -> Result<()> {
         self.joined += 1;
         if self.joined <= MAX_JOINED {
@@ -251,7 +250,6 @@ impl<'a> Walk<'a> {
         ))
     }
 
-    /// Checks the patterns of the parser's options.
     fn options(&mut self, options: &Value) -> Result<()> {
         let options = options.as_object().into_iter().flatten();
         for (name, value) in options {
@@ -316,7 +314,6 @@ fn divisor_too_large(value: &Value) -> Error {
     )
 }
 
-/// The greatest common divisor.
 fn common(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common(b, a % b) }
 }
