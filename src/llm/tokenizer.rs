@@ -112,12 +112,15 @@ impl Tokenizer {
         &self,
         parts: impl Iterator<Item = (&'a str, bool)>,
     ) -> Result<Vec<u32>> {
-        let (mut text, mut template) = (String::new(), Vec::new());
+        let (mut text, mut template) = (String::new(), Vec::<Range<usize>>::new());
         for (part, special) in parts {
             let start = text.len();
             text.push_str(part);
-            if special && !part.is_empty() {
-                template.push(start..text.len());
+            match template.last_mut() {
+                _ if !special || part.is_empty() => {}
+                // A control token may lie across parts.
+                Some(last) if last.end == start => last.end = text.len(),
+                _ => template.push(start..text.len()),
             }
         }
         self.encode_ranges(&text, &template)
