@@ -4,10 +4,12 @@
 #[cfg_attr(feature = "llm", path = "chat/linked.rs")]
 #[cfg_attr(not(feature = "llm"), path = "chat/imported.rs")]
 mod library;
+mod text;
 
 use super::LanguageModel;
 use crate::error::Result;
 pub(crate) use library::{ChatTemplate, Constraint, Vocabulary};
+pub(crate) use text::Text;
 
 impl LanguageModel {
     /// Reads a JSON schema that an answer of this model shall have.

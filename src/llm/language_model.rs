@@ -1,6 +1,6 @@
 //! The public model.
 
-use super::chat::{ChatTemplate, Vocabulary};
+use super::chat::{ChatTemplate, Text, Vocabulary};
 use super::gguf::Gguf;
 use super::model::Model;
 use super::tokenizer::{Tokenizer, token_id};
@@ -76,7 +76,8 @@ pub struct ModelInfo {
 pub struct LanguageModel {
     pub(super) model: Arc<Model>,
     pub(super) tokenizer: Arc<Tokenizer>,
-    template: Option<Arc<ChatTemplate>>,
+    /// The chat template, or the error of one that cannot be used: the model continues texts nevertheless.
+    template: Option<Arc<Result<ChatTemplate>>>,
     pub(super) ends: Arc<[u32]>,
     /// The vocabulary for JSON schemas, once one is used.
     pub(super) trie: Arc<OnceLock<Vocabulary>>,
@@ -117,7 +118,7 @@ impl LanguageModel {
     pub(super) fn of_model(model: Model) -> Result<Self> {
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = chat_template(&model.file);
-        let template = source.map(ChatTemplate::new).transpose()?;
+        let template = source.map(ChatTemplate::new);
         let ends = ends(&model.file, &tokenizer);
         Ok(Self {
             model: Arc::new(model),
@@ -186,11 +187,21 @@ impl LanguageModel {
         Session::new(self)
     }
 
-    /// The text that a conversation is for the model, by the file's template.
+    /// The text that a conversation is for the model, by the file's template. It does not show which characters come from
+    /// messages: `tokenize(&text, true)` also makes control tokens of those that a user wrote. The tokens of
+    /// [`LanguageModel::conversation`] do not have that fault.
     ///
     /// # Errors
-    /// `InvalidArgument` if the file has no template or it refuses the messages.
+    /// `InvalidArgument` if the file has no template, if it refuses the messages, or for a role that is not made of letters,
+    /// digits, `_` and `-`; `InvalidModel` for a template with an error, with something that is not supported, or that
+    /// takes too much work or memory.
     pub fn render(&self, messages: &[Message]) -> Result<String> {
+        Ok(self.rendered(messages)?.as_str().to_owned())
+    }
+
+    /// The text of a conversation with the origin of each character.
+    pub(super) fn rendered(&self, messages: &[Message]) -> Result<Text> {
+        messages.iter().try_for_each(Message::check_role)?;
         let missing = || {
             Error::invalid(
                 "messages",
@@ -198,7 +209,8 @@ impl LanguageModel {
                 "left out: the model has no chat template",
             )
         };
-        let template = self.template.as_ref().ok_or_else(missing)?;
+        let template = self.template.as_deref().ok_or_else(missing)?;
+        let template = template.as_ref().map_err(Error::clone)?;
         let token = |id: Option<u32>| id.map_or(String::new(), |id| self.detokenize(&[id]));
         let (bos, eos) = (self.tokenizer.bos(), self.tokenizer.eos());
         template.render(messages, &token(bos), &token(eos))

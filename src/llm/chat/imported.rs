@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::llm::Message;
+use crate::llm::chat::Text;
 use crate::llm::gguf::invalid;
 use js_sys::Array;
 use wasm_bindgen::JsCast;
@@ -23,7 +24,7 @@ extern "C" {
         messages: Vec<String>,
         bos: &str,
         eos: &str,
-    ) -> Result<String, JsValue>;
+    ) -> Result<Vec<String>, JsValue>;
 
     #[wasm_bindgen(method, js_class = "ChatTemplate", catch)]
     fn free(this: &Template) -> Result<(), JsValue>;
@@ -62,12 +63,13 @@ impl ChatTemplate {
         Template::new(source).map(Self).map_err(error)
     }
 
-    /// The text of a conversation, which ends where the assistant's answer begins.
-    pub(crate) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<String> {
+    /// The text of a conversation, which ends where the assistant's answer begins, with the origin of each character.
+    pub(crate) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<Text> {
         let messages = messages.iter();
         let messages = messages.flat_map(|message| [message.role.clone(), message.content.clone()]);
-        let text = self.0.render(messages.collect(), bos, eos);
-        text.map_err(error)
+        let parts = self.0.render(messages.collect(), bos, eos);
+        let parts = parts.map_err(error)?;
+        Ok(Text::from_alternating(parts.iter().map(String::as_str)))
     }
 }
 
