@@ -366,7 +366,7 @@ export async function words({ LanguageModel }, at, { texts, tokens }, options) {
   return result;
 }
 
-/** A model whose chat template makes lists in lists, more of them the longer the conversation is. */
+/** A model whose chat template makes lists in lists: its errors for a short and a long conversation, and after `reload`. */
 export async function nested({ LanguageModel }, source, options) {
   const model = await LanguageModel.load(source, { ...options, cache: false });
   const chat = (content) => outcome(() => model.chat([{ role: 'user', content }], { max_tokens: 2 }).text());
