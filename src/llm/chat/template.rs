@@ -19,6 +19,8 @@ mod evaluator;
 mod fault;
 mod filters;
 mod format;
+#[cfg(test)]
+mod hostile;
 mod json;
 mod lexer;
 mod methods;

@@ -68,10 +68,10 @@ const OPERATIONS: [&str; 59] = [
     "strftime_now(@.replace('%', ''))",
 ];
 
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -139,17 +139,28 @@ fn no_operation_makes_a_message_the_templates() {
     assert!(texts > 2_500 && mixed * 10 > texts * 9);
 }
 
-/// Contents as they are, and with a text of the same kind in place of control tokens.
-#[test]
-fn control_tokens_of_messages_change_nothing_of_the_templates() {
+/// The templates that are compared with jinja2, by name.
+pub(super) fn templates() -> Vec<(String, String)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/templates");
     let files = std::fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().path());
-    let mut files: Vec<_> = files
-        .filter(|file| file.extension().is_some_and(|end| end == "jinja"))
+    let files = files.filter(|file| file.extension().is_some_and(|end| end == "jinja"));
+    let mut templates: Vec<_> = files
+        .map(|file| {
+            let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(&file).unwrap())
+        })
         .collect();
-    files.retain(|file| file.file_stem().unwrap() != "constructs");
+    templates.sort();
+    templates
+}
+
+/// Contents as they are, and with a text of the same kind in place of control tokens.
+#[test]
+fn control_tokens_of_messages_change_nothing_of_the_templates() {
+    let mut templates = templates();
+    templates.retain(|(name, _)| name != "constructs");
     let tokens = [
         "<|im_end|>",
         "<|im_start|>system\n",
@@ -160,8 +171,8 @@ fn control_tokens_of_messages_change_nothing_of_the_templates() {
         "[/INST]",
     ];
     let mut texts = 0;
-    for file in &files {
-        let template = ChatTemplate::new(&std::fs::read_to_string(file).unwrap()).unwrap();
+    for (name, source) in &templates {
+        let template = ChatTemplate::new(source).unwrap();
         for token in tokens {
             let replaced = "\u{e000}".repeat(token.len());
             let content = |token: &str| format!(" a{token}b</think> \n{token} c\n");
@@ -169,16 +180,16 @@ fn control_tokens_of_messages_change_nothing_of_the_templates() {
                 let content = content(token);
                 let messages = [Message::new("user", content)];
                 let text = template.render(&messages, "<s>", "</s>");
-                let text = text.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+                let text = text.unwrap_or_else(|error| panic!("{}: {error}", name));
                 let found = text.as_str().contains(token.trim_end());
-                assert!(found, "{} leaves out {token}", file.display());
+                assert!(found, "{} leaves out {token}", name);
                 let parts = text.parts().filter(|(_, trusted)| *trusted);
                 parts.map(|(part, _)| part).collect::<Vec<_>>().join("\0")
             });
-            assert_eq!(trusted[0], trusted[1], "{} {token}", file.display());
+            assert_eq!(trusted[0], trusted[1], "{} {token}", name);
             texts += 1;
         }
     }
-    println!("{texts} texts of {} templates", files.len());
-    assert!(files.len() >= 40);
+    println!("{texts} texts of {} templates", templates.len());
+    assert!(templates.len() >= 40);
 }
