@@ -187,9 +187,10 @@ impl LanguageModel {
         Session::new(self)
     }
 
-    /// The text that a conversation is for the model, by the file's template. It does not show which characters come from
-    /// messages: `tokenize(&text, true)` also makes control tokens of those that a user wrote. The tokens of
-    /// [`LanguageModel::conversation`] do not have that fault.
+    /// The text of a conversation by the file's template, without protection against control tokens in messages.
+    ///
+    /// The text does not show which characters come from messages, so `tokenize(&text, true)` also makes control tokens of
+    /// what a user wrote. [`LanguageModel::conversation`] returns tokens in which that is text.
     ///
     /// # Errors
     /// `InvalidArgument` if the file has no template, if it refuses the messages, or for a role that is not made of letters,
