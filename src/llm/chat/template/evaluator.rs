@@ -2,15 +2,17 @@
 
 mod calls;
 mod expressions;
+mod loops;
 mod scopes;
 
 use super::access::elements;
 use super::budget::Budget;
 use super::display::text_of;
 use super::fault::{Result, refused};
-use super::syntax::{Expression, For, Macro, Postfix, Statement, Target};
+use super::syntax::{Expression, Macro, Postfix, Statement, Target};
 use super::text::Text;
 use super::value::Value;
+use loops::Loop;
 use scopes::Scopes;
 
 /// The names that a template knows from the start, with the time.
@@ -29,22 +31,13 @@ enum Flow {
     Continue,
 }
 
-/// A loop that runs.
-#[derive(Debug)]
-struct Loop {
-    elements: Vec<Value>,
-    index: usize,
-    /// What `changed` was called with last.
-    changed: Option<Vec<Value>>,
-}
-
 /// The state of a template that is rendered.
 pub(super) struct Evaluator<'t> {
     context: &'t Context<'t>,
     budget: Budget,
     output: Text,
     scopes: Scopes<'t>,
-    loops: Vec<Loop>,
+    loops: Vec<Loop<'t>>,
     namespaces: Vec<Vec<(Box<str>, Value)>>,
     /// Macros, with the scopes that they were defined in.
     macros: Vec<(&'t Macro, usize)>,
@@ -98,7 +91,7 @@ impl<'t> Evaluator<'t> {
                 self.write(&text)?;
             }
             Statement::If(branches, otherwise) => return self.condition(branches, otherwise),
-            Statement::For(for_loop) => self.for_loop(for_loop)?,
+            Statement::For(for_loop) => return self.for_loop(for_loop),
             Statement::Set(target, expression) => {
                 let value = self.evaluate(expression)?;
                 self.assign(target, value)?;
@@ -185,53 +178,6 @@ impl<'t> Evaluator<'t> {
             }
             evaluator.block(body)
         })
-    }
-
-    fn for_loop(&mut self, for_loop: &'t For) -> Result<()> {
-        let iterable = self.evaluate(&for_loop.iterable)?;
-        let mut elements = elements(&iterable, &self.budget)?;
-        if let Some(condition) = &for_loop.condition {
-            let mut chosen = Vec::new();
-            for element in elements {
-                let is_chosen = self.scoped(|evaluator| {
-                    evaluator.assign(&for_loop.target, element.clone())?;
-                    Ok(evaluator.evaluate(condition)?.is_true())
-                });
-                if is_chosen? {
-                    chosen.push(element);
-                }
-            }
-            elements = chosen;
-        }
-        if elements.is_empty() {
-            self.scoped(|evaluator| evaluator.block(&for_loop.otherwise))?;
-            return Ok(());
-        }
-        let number = self.loops.len();
-        self.loops.push(Loop {
-            elements,
-            index: 0,
-            changed: None,
-        });
-        let result = self.repeat(for_loop, number);
-        self.loops.truncate(number);
-        result
-    }
-
-    fn repeat(&mut self, for_loop: &'t For, number: usize) -> Result<()> {
-        for index in 0..self.loops[number].elements.len() {
-            self.loops[number].index = index;
-            let element = self.loops[number].elements[index].clone();
-            let flow = self.scoped(|evaluator| {
-                evaluator.scopes.set("loop", Value::Loop(number));
-                evaluator.assign(&for_loop.target, element)?;
-                evaluator.block(&for_loop.body)
-            })?;
-            if flow == Flow::Break {
-                break;
-            }
-        }
-        Ok(())
     }
 
     fn assign(&mut self, target: &'t Target, value: Value) -> Result<()> {

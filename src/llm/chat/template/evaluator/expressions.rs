@@ -176,32 +176,4 @@ impl<'t> Evaluator<'t> {
             _ => item(value, key, &self.budget),
         }
     }
-
-    fn loop_attribute(&self, number: usize, name: &str) -> Result<Value> {
-        let Some(state) = self.loops.get(number) else {
-            return refused("`loop` of a loop that has ended");
-        };
-        let (index, len) = (state.index, state.elements.len());
-        let integer = |number: usize| Value::Integer(number as i64);
-        let neighbour = |at: Option<usize>| {
-            let element = at.and_then(|at| state.elements.get(at)).cloned();
-            element.unwrap_or_else(|| Value::undefined(format!("`loop.{name}`")))
-        };
-        Ok(match name {
-            "index" => integer(index + 1),
-            "index0" => integer(index),
-            "revindex" => integer(len - index),
-            "revindex0" => integer(len - index - 1),
-            "first" => Value::Bool(index == 0),
-            "last" => Value::Bool(index + 1 == len),
-            "length" => integer(len),
-            // They count recursive loops only.
-            "depth" => integer(1),
-            "depth0" => integer(0),
-            "previtem" => neighbour(index.checked_sub(1)),
-            "nextitem" => neighbour(Some(index + 1)),
-            "cycle" | "changed" => Value::Loop(number).method(name),
-            _ => Value::undefined(format!("`loop.{name}`")),
-        })
-    }
 }

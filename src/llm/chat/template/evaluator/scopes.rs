@@ -30,6 +30,11 @@ impl Default for Scopes<'_> {
 }
 
 impl<'t> Scopes<'t> {
+    /// The present scope.
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
     /// Enters a scope within the present one, which is returned for `leave`.
     pub(super) fn enter(&mut self) -> usize {
         self.enter_within(self.current)
