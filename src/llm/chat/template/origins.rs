@@ -180,13 +180,13 @@ fn control_tokens_of_messages_change_nothing_of_the_templates() {
                 let content = content(token);
                 let messages = [Message::new("user", content)];
                 let text = template.render(&messages, "<s>", "</s>");
-                let text = text.unwrap_or_else(|error| panic!("{}: {error}", name));
+                let text = text.unwrap_or_else(|error| panic!("{name}: {error}"));
                 let found = text.as_str().contains(token.trim_end());
-                assert!(found, "{} leaves out {token}", name);
+                assert!(found, "{name} leaves out {token}");
                 let parts = text.parts().filter(|(_, trusted)| *trusted);
                 parts.map(|(part, _)| part).collect::<Vec<_>>().join("\0")
             });
-            assert_eq!(trusted[0], trusted[1], "{} {token}", name);
+            assert_eq!(trusted[0], trusted[1], "{name} {token}");
             texts += 1;
         }
     }
