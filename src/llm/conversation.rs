@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub struct Message {
     /// Who says it: `system`, `user` or `assistant`.
     pub role: String,
-    /// What it says: for a content of OpenAI's messages that is null, an empty text.
+    /// What it says. A content `null`, as chat APIs have it, is an empty text.
     pub content: String,
 }
 
@@ -22,7 +22,7 @@ impl Message {
         }
     }
 
-    /// A message whose content is several texts, such as the parts of OpenAI's messages, one after the other.
+    /// A message whose content is a list of text parts, as chat APIs have it: one after the other.
     pub fn from_parts<T: AsRef<str>>(
         role: impl Into<String>,
         parts: impl IntoIterator<Item = T>,
