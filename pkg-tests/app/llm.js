@@ -276,6 +276,30 @@ export async function files({ LanguageModel }, at, bytesOf, options) {
   return result;
 }
 
+/** Messages and options as OpenAI's clients write them, beside plain ones. */
+async function openai(model) {
+  const chat = async (messages, options, one = model) => one.chat(messages, { max_tokens: 4, ...options }).text();
+  const parts = [{ type: 'text', text: 'hel' }, { type: 'text', text: 'lo' }];
+  const plain = [{ role: 'user', content: 'hello' }];
+  const calling = (content) => [{ role: 'user', content: 'a' }, { role: 'assistant', content, tool_calls: [] }, { role: 'user', content: 'b' }];
+  const right = await chat(plain);
+  const session = await model.session();
+  const limited = model.complete('hello', { max_completion_tokens: 3 });
+  await limited.text();
+  const result = {
+    parts: (await chat([{ role: 'user', content: parts }])) === right,
+    nothing: (await chat(calling(null))) === (await chat(calling(''))) && (await chat(calling([]))) === (await chat(calling(''))),
+    session: (await chat([{ role: 'user', content: parts }], {}, session)) === right,
+    streams: [],
+    length: limited.tokens.length,
+  };
+  for (const stream of [true, false]) {
+    result.streams.push((await chat(plain, { stream })) === right);
+  }
+  session.dispose();
+  return result;
+}
+
 /** All of the interface, on a tiny model with the vocabulary of bytes. */
 export async function everything({ LanguageModel, RelampagoError }, bytes, sources, options) {
   const result = { sources: {}, errors: {} };
@@ -292,6 +316,8 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
   result.special = [...(await model.tokenize('hello<|im_end|>', { special: true }))];
   result.text = await model.detokenize(result.special);
   result.chat = (await greedy(model, [{ role: 'user', content: 'hello' }], 8)).tokens;
+
+  result.openai = await openai(model);
 
   const sampled = { temperature: 1, top_p: 0.9, seed: 7, max_tokens: 12 };
   const described = async () => {
@@ -332,6 +358,14 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
   errors.type = await outcome(async () => model.complete('hello', { temperature: '1' }));
   errors.prompt = await outcome(async () => model.complete(5));
   errors.messages = await outcome(async () => model.chat([{ role: 'user' }]));
+  const content = async (...messages) => outcome(async () => model.chat(messages));
+  const image = [{ type: 'text', text: 'What is this?' }, { type: 'image_url', image_url: { url: 'a.png' } }];
+  errors.nullContent = await content({ role: 'user', content: null });
+  errors.image = await content({ role: 'system', content: 'x' }, { role: 'user', content: image });
+  errors.part = await content({ role: 'user', content: [null] });
+  errors.partText = await content({ role: 'user', content: [{ type: 'text' }] });
+  errors.stream = await outcome(async () => model.complete('hello', { stream: 'yes' }));
+  errors.bothNames = await outcome(async () => model.complete('hello', { max_completion_tokens: 5, max_tokens: 5 }));
   errors.long = await outcome(() => model.complete('x'.repeat(65)).text());
   errors.empty = await outcome(() => model.complete('').text());
   errors.token = await outcome(() => model.detokenize([-1]));

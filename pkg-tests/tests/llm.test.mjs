@@ -160,6 +160,7 @@ function verifyTiny(result, native, backend = 'simd') {
   assert.deepEqual(result.special, [257, 108, 111, 259]);
   assert.equal(result.text, 'hello<|im_end|>');
   assert.deepEqual(result.chat, native.chat);
+  assert.deepEqual(result.openai, { parts: true, nothing: true, session: true, streams: [true, true], length: 3 });
   for (const holds of ['bytesStay', 'seeded', 'drawn', 'together', 'cancelledEarly', 'contentStays', 'usableAfter', 'isError']) {
     assert.equal(result[holds], true, holds);
   }
@@ -171,7 +172,13 @@ function verifyTiny(result, native, backend = 'simd') {
     temperature: 'INVALID_ARGUMENT: `temperature` is -1, but must be 0 or larger',
     type: "INVALID_ARGUMENT: `temperature` is '1', but must be a finite number",
     prompt: 'INVALID_ARGUMENT: `prompt` is 5, but must be a string',
-    messages: 'INVALID_ARGUMENT: `messages[0].content` is undefined, but must be a string',
+    messages: 'INVALID_ARGUMENT: `messages[0].content` is undefined, but must be a string or an array of text parts',
+    nullContent: 'INVALID_ARGUMENT: `messages[0].content` is null, but must be a string or an array of text parts',
+    image: "INVALID_ARGUMENT: `messages[1].content[1].type` is 'image_url', but must be 'text', the only type of parts that a model reads",
+    part: 'INVALID_ARGUMENT: `messages[0].content[0].type` is undefined, but must be \'text\', the only type of parts that a model reads',
+    partText: 'INVALID_ARGUMENT: `messages[0].content[0].text` is undefined, but must be a string',
+    stream: "INVALID_ARGUMENT: `stream` is 'yes', but must be true or false",
+    bothNames: 'INVALID_ARGUMENT: `max_completion_tokens` is 5, but must be given without `max_tokens`, which means the same',
     long: 'LIMIT_EXCEEDED: the number of tokens in the context is 65, beyond the limit of 64',
     empty: 'EMPTY: `complete` of an empty input is undefined: at least 1 value is needed',
     token: 'INVALID_ARGUMENT: `tokens` is -1, but must be a whole number from 0 to 4,294,967,295',

@@ -178,16 +178,25 @@ export interface CachedModel {
     readonly complete: boolean;
 }
 
-/** A message of a conversation, as OpenAI's API has it. */
+/** A part of a message's content. Parts of other types, such as images, are refused. */
+export interface TextPart {
+    type: 'text';
+    text: string;
+}
+
+/** A message of a conversation, as OpenAI's API has it. Other properties, such as `tool_calls`, are not read. */
 export interface Message {
     role: 'system' | 'user' | 'assistant' | (string & {});
-    content: string;
+    /** The text, or parts that are joined; null, of an assistant that only calls tools, is an empty text. */
+    content: string | readonly TextPart[] | null;
 }
 
 /** How a session answers; options that OpenAI's API has, too, have its names. */
 export interface AnswerOptions {
     /** The most tokens to generate, 512 by default; generation also ends where the context does. */
     max_tokens?: number | undefined;
+    /** The newer name of `max_tokens` in OpenAI's API; only one of both may be given. */
+    max_completion_tokens?: number | undefined;
     /** Divides logits: at least 0. With 0, the default, the likeliest token is always chosen. */
     temperature?: number | undefined;
     /** The number of the likeliest tokens to choose from; 0, the default, is all. */
@@ -227,6 +236,8 @@ export interface AnswerOptions {
     seed?: number | undefined;
     /** Texts that end the answer, without being part of it. */
     stop?: string | readonly string[] | undefined;
+    /** Changes nothing: any answer can be iterated over piece by piece, and read as a whole with `text()`. */
+    stream?: boolean | undefined;
     /** Cancels the generation at once. */
     signal?: AbortSignal | undefined;
 }
