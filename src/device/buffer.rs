@@ -64,13 +64,13 @@ impl DeviceBuffer {
     }
 
     /// Returns the wgpu buffer, for use by other code on the same wgpu device. It may be longer than
-    /// [`DeviceBuffer::len`]. `None` if the elements are elsewhere: on SIMD, on CUDA, and for a
+    /// [`DeviceBuffer::len`], and keeps its elements for as long as a handle of it exists. `None` if the elements are elsewhere: on SIMD, on CUDA, and for a
     /// result that the policy had the CPU compute.
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Buffer> {
         match &self.storage {
             Storage::Host(_) | Storage::Cuda(_) => None,
-            Storage::Gpu(buffer) => Some(buffer.raw()),
+            Storage::Gpu(buffer) => Some(buffer.lend()),
         }
     }
 

@@ -99,6 +99,8 @@ pub(super) struct PooledBuffer {
     /// Never used for another buffer, so that caches may be keyed by it.
     pub(super) id: u64,
     pub(super) usage: Usage,
+    /// Whether code outside of this crate may still hold the buffer.
+    pub(super) lent: AtomicBool,
     epoch: u64,
     pool: Weak<Pool>,
 }
@@ -189,6 +191,7 @@ impl Pool {
             buffer,
             id,
             usage,
+            lent: AtomicBool::new(false),
             epoch,
             pool: Arc::downgrade(self),
         })
@@ -294,6 +297,10 @@ impl PooledBuffer {
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
         LOANED_BYTES.fetch_sub(self.buffer.size(), Ordering::Relaxed);
+        if *self.lent.get_mut() {
+            // Its memory is released with the last handle, in browsers by the garbage collector.
+            return;
+        }
         match self.pool.upgrade() {
             Some(pool) => pool.give_back(self.id, self.buffer.clone(), self.usage, self.epoch),
             None => self.buffer.destroy(),

@@ -8,6 +8,7 @@ mod target;
 pub(crate) use submit::Submitted;
 use target::Uploads;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use super::context::Gpu;
@@ -62,6 +63,13 @@ impl GpuBuffer {
     /// wgpu's buffer, which may be longer than the values.
     pub(crate) fn raw(&self) -> &wgpu::Buffer {
         &self.storage.buffer
+    }
+
+    /// The same, for code outside of this crate, which may hold it for any time: the pool neither reuses nor destroys the
+    /// buffer.
+    pub(crate) fn lend(&self) -> &wgpu::Buffer {
+        self.storage.lent.store(true, Ordering::Relaxed);
+        self.raw()
     }
 }
 
