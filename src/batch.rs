@@ -26,6 +26,8 @@ use crate::ops::Op;
 use crate::ops::indices::check_indices;
 use crate::ops::shape::output_len;
 use run::Runtime;
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+pub(crate) use run::argument_name;
 
 pub use program::Program;
 pub use run::Argument;
