@@ -99,8 +99,8 @@ const callers = {
   webgpu: async function calledHere() {
     await GpuDevice.create({ backend: 'webgpu' });
   },
-  upload: function calledHere() {
-    return device.upload([1]);
+  upload: async function calledHere() {
+    await device.upload([1]);
   },
   operation: function calledHere() {
     return device.vecAdd(x, new Float32Array(3));
@@ -114,8 +114,8 @@ const callers = {
   recordUpload: function calledHere() {
     return batch.upload([1]);
   },
-  compile: function calledHere() {
-    return batch.compile(['id']);
+  compile: async function calledHere() {
+    await batch.compile(['id']);
   },
   run: async function calledHere() {
     await program.run([[1]]);

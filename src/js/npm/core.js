@@ -235,7 +235,7 @@ for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], [
 }
 
 /** Classes, methods whose only option is `signal`, and the places of the options. */
-export const ABORTABLE = [
+const ABORTABLE = [
     [GpuDevice, 'device', { upload: 1, matmulView: 4, tiledReduce2d: 4, tiledReducePartial: 4, rebuild: 0 }],
     [GpuCommandBatch, 'batch', { compile: 1, execute: 0 }],
     [GpuMatmulCache, 'cache', { insert: 3, insertBlocks: 3, matmulCached: 3 }],
@@ -324,13 +324,6 @@ const METHODS = {
         return start(this, args, false, options);
     },
 
-    read(args = [], options) {
-        options == null || requireNames(options, RESULT_OPTIONS);
-        const into = list('into', options?.into ?? []);
-        const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
-        return now ? allPlaced([now], into) : this.readAll(args, options).then((results) => allPlaced(results, into));
-    },
-
     async time(args, options) {
         const times = await this.kernelTimes(setArguments(this, args), options);
         const plan = await this.explain();
@@ -345,6 +338,20 @@ const METHODS = {
 for (const [name, method] of Object.entries(METHODS)) {
     Program.prototype[name] = namedLater(Program, 'program', name, method, SIGNALS[name]);
 }
+
+/** Written out, since it is called as often as operations are. */
+const read = async function (args = [], options) {
+    try {
+        page.requireOwner(this, Program, 'program', 'read');
+        options == null || requireNames(options, RESULT_OPTIONS);
+        const into = list('into', options?.into ?? []);
+        const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
+        return allPlaced(now ? [now] : await this.readAll(args, options), into);
+    } catch (error) {
+        throw page.explain(error, [args, options], read, 'read');
+    }
+};
+Program.prototype.read = read;
 
 /** What `read` does unless it is done at once. */
 Program.prototype.readAll = function (args, options) {

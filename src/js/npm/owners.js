@@ -1,9 +1,8 @@
-// Methods of the module's classes that return at once: called without their object they say so, and errors name them. Of
-// those that return promises, errors begin with the caller's line also where the caller does not await them.
+// Methods of the module's classes that no other script replaces: called without their object they say so, and errors name
+// them.
 
-import { ABORTABLE, GpuCommandBatch, GpuDevice, GpuMatmulCache, TensorView } from './core.js';
+import { GpuCommandBatch, GpuDevice, GpuMatmulCache, TensorView } from './core.js';
 import { named, namedLater } from './methods.js';
-import { traceAll } from './stack.js';
 
 const METHODS = [
     [GpuDevice, 'device', ['batch', 'matmulCache']],
@@ -19,7 +18,4 @@ for (const [Class, what, names] of METHODS) {
 for (const name of ['remove', 'weights']) {
     const { prototype } = GpuMatmulCache;
     prototype[name] = namedLater(GpuMatmulCache, 'cache', name, prototype[name]);
-}
-for (const [{ prototype }, , places] of ABORTABLE) {
-    traceAll(prototype, Object.keys(places));
 }
