@@ -1,14 +1,16 @@
 //! Tiled reductions on every back-end: predefined, custom, and of a part of a matrix.
 
 use relampago::{
-    Backend, GpuDevice, MaxOp, PartitionView, ReduceOp, Result, SumOp, TILE_SIZE, TensorView,
+    Backend, ElementMap, GpuDevice, MaxOp, PartitionView, ReduceOp, Result, SumOp, TILE_SIZE,
+    TensorView,
 };
 
-/// Square root of the sum of squares, of values that are not negative: of others 0 would not be the
-/// identity, and a tile of one would keep its sign on some back-ends.
+/// Square root of the sum of squares. It combines magnitudes, of which 0 changes none.
 struct Norm;
 
 impl ReduceOp for Norm {
+    const MAP: Option<ElementMap> = Some(ElementMap::new(f32::abs).with_wgsl("abs(x)"));
+
     fn identity() -> f32 {
         0.0
     }

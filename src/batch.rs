@@ -24,8 +24,10 @@ use crate::graph::node::live;
 use crate::graph::{Explanation, Node, Plan, Repeat, Source};
 use crate::ops::Op;
 use crate::ops::indices::check_indices;
-use crate::ops::shape::output_len;
+use crate::ops::shape::{output_len, volume};
 use run::Runtime;
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+pub(crate) use run::argument_name;
 
 pub use program::Program;
 pub use run::Argument;
@@ -134,6 +136,7 @@ impl GpuCommandBatch {
 
     /// Records a placeholder of `len` elements, which get their values on each run of a
     /// [`Program`]. The arguments of the program have the order in which placeholders are recorded.
+    /// More elements than an array can hold are a mistake: `ShapeOverflow`.
     #[track_caller]
     pub fn placeholder(&mut self, len: usize) -> BufferId {
         let id = self.try_placeholder(len);
@@ -287,6 +290,7 @@ impl GpuCommandBatch {
 
     pub(crate) fn try_placeholder(&mut self, len: usize) -> Result<BufferId> {
         self.check_recording()?;
+        volume("placeholder", [len])?;
         let place = self.placeholders.len();
         self.placeholders.push(len);
         Ok(self.push(len, Source::Placeholder(place)))

@@ -34,16 +34,14 @@ pub enum Error {
     },
     /// The product of a shape's dimensions exceeds the address range.
     #[error(
-        "the shape of `{what}`, {rows}×{cols}, has more values than {}, the most of an array",
+        "`{what}` of shape {shape:?} has more values than {}, the most of an array",
         MAX_LEN
     )]
     ShapeOverflow {
         /// The argument whose shape overflows.
         what: &'static str,
-        /// The first dimension.
-        rows: usize,
-        /// The second dimension.
-        cols: usize,
+        /// All dimensions of the shape.
+        shape: Vec<usize>,
     },
     /// The input of an operation that needs at least one element is empty: `max`, `min`, `mean`, `argmax`, the rows of
     /// `argmax_rows` and `top_k_rows`, a prompt, tensors to join.

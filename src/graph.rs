@@ -4,6 +4,7 @@ mod bindings;
 #[cfg(feature = "llm-core")]
 pub(crate) mod choice;
 pub(crate) mod fuse;
+mod index_arguments;
 mod memory_plan;
 pub(crate) mod node;
 mod partition;
@@ -16,6 +17,7 @@ pub(crate) use bindings::{Binding, Fetched, Repeat};
 pub(crate) use fuse::Kernel;
 #[cfg(feature = "gpu")]
 pub(crate) use fuse::{Chain, Operand, Repeated, Step};
+pub(crate) use index_arguments::IndexArgument;
 pub(crate) use node::{Node, Source};
 pub(crate) use partition::{Division, Given};
 pub(crate) use plan::Plan;

@@ -23,10 +23,17 @@ impl ChatTemplate {
         chat::ChatTemplate::new(source).map(Self).map_err(to_js)
     }
 
-    /// Returns the text of a conversation: the role and the content of each message, one after the other.
-    pub fn render(&self, messages: Vec<String>, bos: &str, eos: &str) -> Result<String, JsValue> {
+    /// Returns the text of a conversation, of which `messages` has the role and the content of each message, one after the
+    /// other. The first, third and fifth part of the text come from the template, the others from messages.
+    pub fn render(
+        &self,
+        messages: Vec<String>,
+        bos: &str,
+        eos: &str,
+    ) -> Result<Vec<String>, JsValue> {
         let messages = Message::from_texts(&messages);
-        self.0.render(&messages, bos, eos).map_err(to_js)
+        let text = self.0.render(&messages, bos, eos).map_err(to_js)?;
+        Ok(text.alternating())
     }
 }
 
@@ -38,14 +45,15 @@ pub struct Vocabulary(chat::Vocabulary);
 impl Vocabulary {
     /// Builds the tree of the bytes of all tokens, one after the other, of which `ends` end an answer.
     #[wasm_bindgen(constructor)]
-    pub fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Self {
+    pub fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Result<Self, JsValue> {
         let mut rest = bytes;
         let words = lengths.iter().map(|&length| {
             let word;
             (word, rest) = rest.split_at(length as usize);
             word.to_vec()
         });
-        Self(chat::Vocabulary::new(words, ends))
+        let vocabulary = chat::Vocabulary::new(words, ends);
+        vocabulary.map(Self).map_err(to_js)
     }
 }
 

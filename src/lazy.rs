@@ -3,6 +3,7 @@
 mod axes;
 mod bytes;
 mod conv2d;
+mod custom;
 mod elementwise;
 mod graph;
 mod join;

@@ -4,6 +4,7 @@
 //! [`Gguf`] reads files of any content.
 
 mod ahead;
+mod answer_text;
 pub(crate) mod chat;
 mod conversation;
 mod embedding;

@@ -10,6 +10,7 @@ mod bytes;
 mod cached_matmul;
 mod conv2d;
 pub(crate) mod custom;
+mod custom_reduction;
 mod half_precision;
 pub(crate) mod indices;
 mod layer;
@@ -29,6 +30,8 @@ pub use backend::Backend;
 pub use cached_matmul::CachedMatmul;
 pub(crate) use cached_matmul::Weights;
 pub use conv2d::{Conv2d, Padding};
+pub use custom_reduction::CustomReduction;
+pub(crate) use custom_reduction::Reduction;
 pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
 pub use matmul::Matmul;
@@ -142,6 +145,9 @@ macro_rules! define_ops {
             $( $(#[doc = $sdoc])* $(#[doc(alias = $salias)])* $sop, )*
             /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
             Custom(CustomCall),
+            /// A reduction of the user's own:
+            /// [`GpuCommandBatch::tiled_reduce_partial`](crate::GpuCommandBatch::tiled_reduce_partial).
+            CustomReduce(CustomReduction),
             /// A matmul with weights of a cache:
             /// [`GpuCommandBatch::matmul_cached`](crate::GpuCommandBatch::matmul_cached).
             MatmulCached(CachedMatmul),
@@ -154,6 +160,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => stringify!($vname), )*
                     $( Op::$sop => stringify!($sname), )*
                     Op::Custom(call) => call.op().name(),
+                    Op::CustomReduce(call) => call.name(),
                     Op::MatmulCached(_) => "matmul_cached",
                 }
             }
@@ -164,6 +171,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
                     $( Op::$sop => &[$(stringify!($sin)),+], )*
                     Op::Custom(call) => call.inputs(),
+                    Op::CustomReduce(_) => &["data"],
                     Op::MatmulCached(_) => &["input"],
                 }
             }
@@ -179,6 +187,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => stringify!($vout), )*
                     $( Op::$sop => "value", )*
                     Op::Custom(_) => "y",
+                    Op::CustomReduce(_) => "values",
                     Op::MatmulCached(_) => "out",
                 }
             }
@@ -190,7 +199,7 @@ macro_rules! define_ops {
                     $( Op::$vop $({ $($vp),+ })? => { $($( $vp.push_to(&mut list); )+)? } )*
                     $( Op::$sop => {} )*
                     Op::Custom(call) => list.values = call.scalars(),
-                    Op::MatmulCached(_) => {}
+                    Op::CustomReduce(_) | Op::MatmulCached(_) => {}
                 }
                 list.values
             }
@@ -228,6 +237,7 @@ macro_rules! define_ops {
                     $( Op::$sop => OpClass::$sclass, )*
                     // What it costs is not known.
                     Op::Custom(_) => OpClass::Transcendental,
+                    Op::CustomReduce(_) => OpClass::Reduction,
                     Op::MatmulCached(_) => OpClass::Matmul,
                 }
             }
@@ -238,7 +248,7 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => $vulp, )*
                     $( Op::$sop => $sulp, )*
-                    Op::Custom(_) => f64::INFINITY,
+                    Op::Custom(_) | Op::CustomReduce(_) => f64::INFINITY,
                     Op::MatmulCached(_) => MATMUL_ULP,
                 }
             }

@@ -123,7 +123,7 @@ impl GpuDevicePool {
     pub fn from_devices(devices: impl IntoIterator<Item = GpuDevice>) -> Result<Self> {
         let members: Arc<[Member]> = devices.into_iter().map(Member::new).collect();
         if members.is_empty() {
-            return Err(Error::invalid("devices", "[]", "at least one"));
+            return Err(Error::invalid("devices", "[]", "at least one device"));
         }
         Ok(Self {
             members,

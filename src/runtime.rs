@@ -1,10 +1,14 @@
 //! Running futures: blocking where threads may block, and spawning elsewhere.
 
 mod clock;
+#[cfg(feature = "llm-core")]
+mod pause;
 
 pub(crate) use clock::seconds;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::block_on;
+#[cfg(feature = "llm-core")]
+pub(crate) use pause::{Slice, pause};
 
 /// Whether this is a native target, where code may be larger for speed. Conditions on it fold, so that
 /// WebAssembly's modules hold no native code.

@@ -26,7 +26,7 @@ pub use partition::{PartitionView, TileInfo};
 pub(crate) use planes::{Plane, for_each_plane};
 
 use crate::error::{Error, MAX_LEN, Result};
-use crate::ops::shape::{check_len, check_limit};
+use crate::ops::shape::{check_len, check_limit, volume};
 use layout::{Tiling, column_major, row_major, tiled};
 
 /// The index of a view's last dimension.
@@ -36,7 +36,7 @@ const LAST_DIM: usize = 3;
 ///
 /// The element at `[i, j, k, l]` has the index `offset + i·strides[0] + j·strides[1] + …` in the
 /// data. A view has at most as many elements, and reaches at most as far, as a slice can; a
-/// constructor that exceeds this returns `LimitExceeded`.
+/// constructor that exceeds this returns `ShapeOverflow` or `InvalidArgument`.
 ///
 /// ```
 /// use relampago::TensorView;
@@ -218,7 +218,7 @@ impl<T> TensorView<T> {
             return Err(Error::invalid(
                 "range",
                 value,
-                "one that starts before its end or there",
+                "a range that does not end before it starts",
             ));
         }
         if let Some(side) = self.tile_side(dim)
@@ -278,7 +278,7 @@ impl<T> TensorView<T> {
             return Err(Error::invalid(
                 "view",
                 value,
-                "contiguous to be reshaped: copy what it shows",
+                "contiguous to be reshaped: copy its elements first",
             ));
         }
         view.with_offset(self.offset)
@@ -308,8 +308,9 @@ impl<T> TensorView<T> {
     pub fn unsqueeze(&self, dim: usize) -> Result<Self> {
         check_limit("the dimension", dim, LAST_DIM)?;
         check_limit("the number of dimensions", self.ndim() + 1, LAST_DIM + 1)?;
-        if self.tiling.is_some() {
-            let value = format!("{:?}", self.layout());
+        if let Some(tiling) = self.tiling {
+            let [rows, cols] = tiling.size;
+            let value = format!("of tiles of {rows}×{cols}");
             return Err(Error::invalid(
                 "layout",
                 value,
@@ -354,11 +355,7 @@ impl<T> TensorView<T> {
         if self.is_empty() {
             return Ok(self);
         }
-        let count = self
-            .shape
-            .iter()
-            .fold(1, |n: usize, &d| n.saturating_mul(d));
-        check_limit("the number of values of a view", count, MAX_LEN)?;
+        volume("view", self.shape)?;
         // No dimension is beyond 2⁶¹ now, so this fits; places grow with every index.
         let last = |dim: usize| {
             let (i, stride) = (self.shape[dim] - 1, self.strides[dim] as u128);
@@ -373,8 +370,18 @@ impl<T> TensorView<T> {
         let last = (0..=LAST_DIM)
             .map(last)
             .fold(self.offset as u128, u128::saturating_add);
-        let reach = usize::try_from(last).map_or(usize::MAX, |last| last.saturating_add(1));
-        check_limit("the reach of a view", reach, MAX_LEN)?;
-        Ok(self)
+        if last < MAX_LEN as u128 {
+            return Ok(self);
+        }
+        let requirement = format!("within the {MAX_LEN} values that an array can have");
+        // Strides follow from the size of tiles.
+        let (what, value) = if let Some(tiling) = self.tiling {
+            let [rows, cols] = tiling.size;
+            ("tile_size", format!("{rows}×{cols}"))
+        } else {
+            let value = format!("{:?} at strides {:?}", self.shape, self.strides);
+            ("view", format!("{value} from element {} on", self.offset))
+        };
+        Err(Error::invalid(what, value, requirement))
     }
 }

@@ -3,6 +3,9 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "custom/wgsl.rs"]
+mod wgsl;
+
 use relampago::{Backend, CustomOp, Error, GpuCommandBatch, GpuDevice, InstructionSet, Result};
 
 fn devices() -> Vec<GpuDevice> {
@@ -168,79 +171,6 @@ fn one_kernel_can_call_an_operation_with_different_parameters() {
         batch.execute_sync().unwrap();
         assert_eq!(batch.read_sync(x).unwrap(), [55.0, -55.0, 0.0]);
     }
-}
-
-fn refused(wgsl: &str) -> String {
-    let op = CustomOp::new("broken", &["x"], &[], wgsl, |[x], []| x);
-    match op.expect_err(wgsl) {
-        Error::Wgsl { name, message } => {
-            assert_eq!(name, "broken");
-            message
-        }
-        other => panic!("{wgsl}: {other}"),
-    }
-}
-
-#[test]
-fn invalid_wgsl_returns_error_with_position() {
-    // The function around the text and the longer names of the library's functions do not count.
-    for (wgsl, place, line) in [
-        (
-            "x + nothing",
-            "line 1, column 5: ",
-            "x + nothing\n        ^",
-        ),
-        ("x +\n  nothing", "line 2, column 3: ", "  nothing\n      ^"),
-        (
-            "maximum(x, 1.0) + nothing",
-            "line 1, column 19: ",
-            "nothing",
-        ),
-        (
-            "let é = x; return é + nothing;",
-            "line 1, column 23: ",
-            "nothing",
-        ),
-        (
-            "let y = x;\nreturn vec4f(y);",
-            "line 2, column 8: ",
-            "return vec4f(y);",
-        ),
-        ("(x", "line 1, column 3: ", "(x\n      ^"),
-        ("x +* 2.0", "line 1, column 4: ", "x +* 2.0\n       ^"),
-    ] {
-        let message = refused(wgsl);
-        assert!(message.starts_with(place), "{wgsl}: {message}");
-        assert!(message.contains(line), "{wgsl}: {message}");
-    }
-    for wgsl in ["", "x +* 2.0", "vec4f(x)", "x > 0.0", "return x", "1i"] {
-        refused(wgsl);
-    }
-    // What kernels have besides is not there for it.
-    for wgsl in [
-        "x + params.a0",
-        "y[0]",
-        "real(x)",
-        "workgroup_index(vec3u(), vec3u()) + x",
-    ] {
-        refused(wgsl);
-    }
-    let message = refused("custom(x)");
-    assert!(message.contains("recursive"), "{message}");
-}
-
-#[test]
-fn wgsl_with_side_effects_is_refused() {
-    let more = "declares more than one function";
-    assert!(refused("x); } fn other() { let y = (1.0").contains(more));
-    assert!(refused("return x; } const K = 1.0; fn other() {").contains(more));
-    assert!(refused("return x; } struct S { a: f32").contains(more));
-    assert!(refused("return x; } var<private> p: f32; fn g() {").contains(more));
-    let effect = "more than compute a value";
-    assert!(refused("workgroupBarrier(); return x;").contains(effect));
-    assert!(refused("dpdx(x)").contains(effect));
-    assert!(refused("discard; return x;").contains(effect));
-    refused("subgroupAdd(x)");
 }
 
 #[test]

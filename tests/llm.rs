@@ -5,6 +5,8 @@
 mod allocations;
 #[path = "llm/cache_types.rs"]
 mod cache_types;
+#[path = "llm/cancelled.rs"]
+mod cancelled;
 #[path = "llm/exact.rs"]
 mod exact;
 #[path = "llm/explain.rs"]
@@ -23,10 +25,16 @@ mod incoming;
 mod inspect;
 #[path = "llm/json_schema.rs"]
 mod json_schema;
+#[path = "llm/keys.rs"]
+mod keys;
 #[path = "llm/lora.rs"]
 mod lora;
+#[path = "llm/odd_schemas.rs"]
+mod odd_schemas;
 #[path = "llm/prompts.rs"]
 mod prompts;
+#[path = "llm/refused_keys.rs"]
+mod refused_keys;
 #[path = "llm/sampled.rs"]
 mod sampled;
 #[path = "llm/sessions.rs"]
@@ -38,6 +46,8 @@ mod support;
 mod templates;
 #[path = "support/transformer.rs"]
 mod transformer;
+#[path = "llm/vocabularies.rs"]
+mod vocabularies;
 #[path = "support/vocabulary.rs"]
 mod vocabulary;
 #[path = "llm/windows.rs"]

@@ -312,6 +312,17 @@ fn invalid_arguments_return_errors() {
     let gather = Op::GatherRows { rows: 2, cols: 1 };
     let beyond = pool.run(&gather, &[&[1.0, 2.0], &[2.0]]).unwrap_err();
     assert_eq!(beyond.code(), "INVALID_ARGUMENT");
+    // The position is that in the whole argument, not in a part of it.
+    let table = vec![1.0; 2];
+    let mut indices = vec![0.0; 5_000];
+    indices[4_321] = 2.0;
+    let gathered = program(&pool, &gather, &[table.clone(), indices.clone()]);
+    let beyond = gathered.read(&[(&table).into(), (&indices).into()]);
+    let beyond = beyond.unwrap_err().to_string();
+    assert!(
+        beyond.contains("`indices` is 2 at position 4321"),
+        "{beyond}"
+    );
     let mut batch = GpuCommandBatch::new(simd());
     let x = batch.placeholder(4);
     batch.matmul(x, x, 3, 3, 3);
@@ -334,10 +345,11 @@ fn small_graphs_are_not_divided() {
 
 #[test]
 fn oversized_arguments_are_divided() {
-    for (least, parts) in [(1, (usize::MAX >> 22) + 1), (usize::MAX, 1)] {
+    let most = isize::MAX as usize / size_of::<f32>();
+    for (least, parts) in [(1, (most >> 22) + 1), (usize::MAX, 1)] {
         let pool = pool(&[simd()]).least_values(least);
         let mut batch = GpuCommandBatch::new(simd());
-        let x = batch.placeholder(usize::MAX);
+        let x = batch.placeholder(most);
         let y = batch.relu(x);
         let program = pool.compile(&batch, &[y]).unwrap();
         assert!(program.parts().abs_diff(parts) <= 1, "{}", program.parts());

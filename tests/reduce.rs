@@ -2,11 +2,14 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "reduce/custom.rs"]
+mod custom;
 mod support;
 
 use relampago::{
-    Backend, Error, GpuDevice, MaxOp, MinOp, Partials, PartitionView, ReduceOp, SumOp, TILE_SIZE,
-    TensorView, tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
+    Backend, ElementMap, Error, GpuDevice, MaxOp, MinOp, Partials, PartitionView, ReduceOp, SumOp,
+    TILE_SIZE, TensorView, tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial,
+    tiled_sum_2d,
 };
 use support::Random;
 
@@ -51,35 +54,49 @@ impl ReduceOp for Product {
     }
 }
 
+/// The larger of two values, or NaN.
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b || a.is_nan() { a } else { b }
+}
+
 /// Largest magnitude, known to the CPU alone.
 struct MaxAbs;
+
+impl ReduceOp for MaxAbs {
+    const MAP: Option<ElementMap> = Some(ElementMap::new(f32::abs));
+
+    fn identity() -> f32 {
+        0.0
+    }
+
+    #[inline]
+    fn combine(a: f32, b: f32) -> f32 {
+        larger(a, b)
+    }
+
+    fn wgsl() -> Option<&'static str> {
+        Some("maximum(a, b)")
+    }
+}
 
 /// `MaxAbs` with a WGSL body and a comment.
 struct MaxAbsOnGpu;
 
 impl ReduceOp for MaxAbsOnGpu {
+    const MAP: Option<ElementMap> =
+        Some(ElementMap::new(f32::abs).with_wgsl("let y = -x; return abs(y); // of either"));
+
     fn identity() -> f32 {
         0.0
     }
 
     #[inline]
     fn combine(a: f32, b: f32) -> f32 {
-        a.abs().max(b.abs())
+        larger(a, b)
     }
 
     fn wgsl() -> Option<&'static str> {
-        Some("if (abs(a) > abs(b)) { return abs(a); } return abs(b); // the larger one")
-    }
-}
-
-impl ReduceOp for MaxAbs {
-    fn identity() -> f32 {
-        0.0
-    }
-
-    #[inline]
-    fn combine(a: f32, b: f32) -> f32 {
-        a.abs().max(b.abs())
+        Some("if is_nan(a) || a > b { return a; } return b; // the larger one")
     }
 }
 
@@ -336,8 +353,7 @@ fn mismatched_shapes_return_errors() {
     };
     let overflow = Error::ShapeOverflow {
         what: "data",
-        rows: usize::MAX,
-        cols: 2,
+        shape: vec![usize::MAX, 2],
     };
     for device in devices() {
         assert_eq!(

@@ -21,7 +21,7 @@ export async function run(relampago, backend, wasm) {
     resizable: await onResizable(device),
     into: await intoArrays(device),
     memory: await memory(relampago, device),
-    interop: interop(device),
+    interop: await interop(device),
     disposable: typeof device[Symbol.dispose ?? 'dispose'], // WebKit lacks the symbol.
     errors: await errors(relampago, device),
   };
@@ -220,8 +220,26 @@ async function intoReads(device) {
   return wrong;
 }
 
-function interop(device) {
-  return globalThis.GPUDevice !== undefined && device.gpuDevice instanceof globalThis.GPUDevice;
+// Whether a page's own code can use the GPU's objects: a buffer keeps its values after it was disposed of.
+async function interop(device) {
+  const { gpuDevice } = device;
+  if (globalThis.GPUDevice === undefined || !(gpuDevice instanceof globalThis.GPUDevice)) {
+    return false;
+  }
+  const buffer = await device.upload(new Float32Array(4096).fill(7));
+  const { gpuBuffer } = buffer;
+  buffer.dispose();
+  const next = await device.upload(new Float32Array(4096).fill(-1));
+  const { MAP_READ, COPY_DST } = globalThis.GPUBufferUsage;
+  const staging = gpuDevice.createBuffer({ size: 16, usage: MAP_READ | COPY_DST });
+  const encoder = gpuDevice.createCommandEncoder();
+  encoder.copyBufferToBuffer(gpuBuffer, 0, staging, 0, 16);
+  gpuDevice.queue.submit([encoder.finish()]);
+  await staging.mapAsync(globalThis.GPUMapMode.READ);
+  const [value] = new Float32Array(staging.getMappedRange());
+  [staging, gpuBuffer].forEach((one) => one.destroy());
+  next.dispose();
+  return value === 7;
 }
 
 async function errors(relampago, device) {

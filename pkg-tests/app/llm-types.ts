@@ -38,6 +38,10 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   const messages: Message[] = [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Why?' }];
   const options: GenerateOptions = { max_tokens: 5, temperature: 0.5, top_p: 0.9, top_k: 40, min_p: 0.1, repetition_penalty: 1.1, seed: 1, stop: ['a'], signal };
   const answer = model.chat(messages, options);
+  const parts: Message[] = [{ role: 'user', content: [{ type: 'text', text: 'Why?' }] }, { role: 'assistant', content: null }];
+  model.chat(parts, { stream: true, max_completion_tokens: 5 });
+  // @ts-expect-error images are not read
+  model.chat([{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'a.png' } }] }]);
   exactly<Generation>(answer);
   for await (const text of answer) {
     exactly<string>(text);

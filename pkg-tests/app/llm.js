@@ -276,6 +276,30 @@ export async function files({ LanguageModel }, at, bytesOf, options) {
   return result;
 }
 
+/** Messages and options as OpenAI's clients write them, beside plain ones. */
+async function openai(model) {
+  const chat = async (messages, options, one = model) => one.chat(messages, { max_tokens: 4, ...options }).text();
+  const parts = [{ type: 'text', text: 'hel' }, { type: 'text', text: 'lo' }];
+  const plain = [{ role: 'user', content: 'hello' }];
+  const calling = (content) => [{ role: 'user', content: 'a' }, { role: 'assistant', content, tool_calls: [] }, { role: 'user', content: 'b' }];
+  const right = await chat(plain);
+  const session = await model.session();
+  const limited = model.complete('hello', { max_completion_tokens: 3 });
+  await limited.text();
+  const result = {
+    parts: (await chat([{ role: 'user', content: parts }])) === right,
+    nothing: (await chat(calling(null))) === (await chat(calling(''))) && (await chat(calling([]))) === (await chat(calling(''))),
+    session: (await chat([{ role: 'user', content: parts }], {}, session)) === right,
+    streams: [],
+    length: limited.tokens.length,
+  };
+  for (const stream of [true, false]) {
+    result.streams.push((await chat(plain, { stream })) === right);
+  }
+  session.dispose();
+  return result;
+}
+
 /** All of the interface, on a tiny model with the vocabulary of bytes. */
 export async function everything({ LanguageModel, RelampagoError }, bytes, sources, options) {
   const result = { sources: {}, errors: {} };
@@ -292,6 +316,8 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
   result.special = [...(await model.tokenize('hello<|im_end|>', { special: true }))];
   result.text = await model.detokenize(result.special);
   result.chat = (await greedy(model, [{ role: 'user', content: 'hello' }], 8)).tokens;
+
+  result.openai = await openai(model);
 
   const sampled = { temperature: 1, top_p: 0.9, seed: 7, max_tokens: 12 };
   const described = async () => {
@@ -332,6 +358,14 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
   errors.type = await outcome(async () => model.complete('hello', { temperature: '1' }));
   errors.prompt = await outcome(async () => model.complete(5));
   errors.messages = await outcome(async () => model.chat([{ role: 'user' }]));
+  const content = async (...messages) => outcome(async () => model.chat(messages));
+  const image = [{ type: 'text', text: 'What is this?' }, { type: 'image_url', image_url: { url: 'a.png' } }];
+  errors.nullContent = await content({ role: 'user', content: null });
+  errors.image = await content({ role: 'system', content: 'x' }, { role: 'user', content: image });
+  errors.part = await content({ role: 'user', content: [null] });
+  errors.partText = await content({ role: 'user', content: [{ type: 'text' }] });
+  errors.stream = await outcome(async () => model.complete('hello', { stream: 'yes' }));
+  errors.bothNames = await outcome(async () => model.complete('hello', { max_completion_tokens: 5, max_tokens: 5 }));
   errors.long = await outcome(() => model.complete('x'.repeat(65)).text());
   errors.empty = await outcome(() => model.complete('').text());
   errors.token = await outcome(() => model.detokenize([-1]));
@@ -366,13 +400,48 @@ export async function words({ LanguageModel }, at, { texts, tokens }, options) {
   return result;
 }
 
-/** A model whose chat template makes lists in lists, more of them the longer the conversation is. */
+/** A model whose chat template makes lists in lists: its errors for a short and a long conversation, and after `reload`. */
 export async function nested({ LanguageModel }, source, options) {
   const model = await LanguageModel.load(source, { ...options, cache: false });
   const chat = (content) => outcome(() => model.chat([{ role: 'user', content }], { max_tokens: 2 }).text());
   const result = { short: await chat('hello'), long: await chat('x'.repeat(400_000)) };
-  await model.reload();
+  // Without a reload.
   result.after = await chat('hello');
+  result.again = await chat('x'.repeat(400_000));
+  const format = { response_format: { type: 'json_schema', json_schema: { schema: { enum: [12] } } } };
+  result.json = await outcome(() => model.complete('hello', format).text());
+  result.text = await outcome(() => model.complete('hello', { max_tokens: 8 }).text());
+  model.dispose();
+  return result;
+}
+
+/**
+ * Requests that are aborted while the model reads a long prompt: the milliseconds until a short request after them has been
+ * answered, beside those of this request alone and of the long one.
+ */
+export async function abortedPrompts({ LanguageModel }, source, options) {
+  const model = await LanguageModel.load(source, { ...options, contextLength: 2048 });
+  const text = 'The old river runs past the mill and the quiet town. '.repeat(120);
+  const timed = async (work) => {
+    const start = performance.now();
+    await work();
+    return performance.now() - start;
+  };
+  const short = () => model.complete('Hello', { max_tokens: 1, seed: 1 }).text();
+  await short();
+  const result = { alone: await timed(short), whole: await timed(() => model.complete(text, { max_tokens: 1, seed: 1 }).text()), after: {} };
+  const works = {
+    answer: (signal) => model.complete(text, { max_tokens: 1, seed: 1, signal }).text(),
+    embedding: (signal) => model.embed([text], { signal }),
+  };
+  for (const [name, work] of Object.entries(works)) {
+    const controller = new AbortController();
+    const aborted = outcome(() => work(controller.signal));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    controller.abort();
+    result.after[name] = await timed(short);
+    result[name] = await aborted;
+  }
   model.dispose();
   return result;
 }

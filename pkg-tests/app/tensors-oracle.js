@@ -161,12 +161,17 @@ export function gather(x, chosen, axis) {
   const shape = [...x.shape.slice(0, axis), ...chosen.shape, ...x.shape.slice(axis + 1)];
   return make(shape, (index) => {
     const place = at(chosen, index.slice(axis, axis + length));
-    return at(x, [...index.slice(0, axis), place, ...index.slice(axis + length)]);
+    return isIndex(place, x.shape[axis]) ? at(x, [...index.slice(0, axis), place, ...index.slice(axis + length)]) : NaN;
   });
 }
 
+const isIndex = (value, count) => Number.isInteger(value) && value >= 0 && value < count;
+
 export const oneHot = (x, classes) =>
-  make([...x.shape, classes], (index) => truth(at(x, index.slice(0, -1)) === index.at(-1)));
+  make([...x.shape, classes], (index) => {
+    const place = at(x, index.slice(0, -1));
+    return isIndex(place, classes) ? truth(place === index.at(-1)) : NaN;
+  });
 
 export function topK(x, k) {
   const rows = rowsOf(x);

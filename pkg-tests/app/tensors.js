@@ -129,11 +129,25 @@ async function mistakes({ GpuDevice, Tensor }, device) {
     () => device.zeros([1, 2 ** 24 + 1]).topK(1),
     () => Tensor.stack([device.zeros([1, 1, 1, 1, 1, 1])]),
     () => x.gather(Float32Array.of(0, 1.5)),
+    () => x.gather(device.tensor([0, 7])),
+    () => x.gather(device.tensor(-1)),
+    () => device.zeros([0, 2]).gather(device.tensor([0])),
+    () => device.tensor(Uint32Array.of(2, 7)).oneHot(3),
+    () => device.tensor([0.5]).oneHot(3),
+    () => images.conv2d(images, { padding: { mode: 'reflect', size: 3 } }),
+    () => x.topK(9),
+    () => x.slice([null, [null, 4]]),
+    () => x.broadcastTo([2, 4]),
+    () => x.broadcastTo([1, 3]),
+    () => device.tensor(Promise.resolve([1])),
   ].map(thrown);
   const rejected = ({ code, message }) => `${code} ${message}`;
   all.push(await x.item().catch(rejected), await x.data({ sginal: undefined }).catch(rejected));
   all.push(await x.reshape([1, 1, 6]).toImageData().catch(rejected));
   all.push(await device.scope(5).catch(rejected));
+  all.push(thrown(() => other.tensor(buffer)));
+  buffer.dispose();
+  all.push(thrown(() => device.tensor(buffer)));
   return { all, planned: device.tensors.planned - before };
 }
 

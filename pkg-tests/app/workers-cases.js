@@ -98,10 +98,37 @@ async function calls(code, device) {
   };
 }
 
+/** What the methods of an object say that are called without it. */
+function alone(message, object, names) {
+  return Promise.all(names.map((name) => message(() => object[name].call(undefined))));
+}
+
 async function messages({ TensorView }, device) {
-  const message = (call) => call().then(() => 'no error', (error) => error.message);
+  const message = (call) => Promise.resolve().then(call).then(() => 'no error', (error) => error.message);
   const view = new TensorView([1, 1]);
+  const [one, two] = [Float32Array.of(1), Float32Array.of(1, 2)];
+  const [batch, buffer, cache] = [device.batch(), await device.upload(one), device.matmulCache()];
+  const id = batch.upload(one);
+  const program = await batch.compile([batch.relu(batch.placeholder(1))]);
   return [
+    await message(() => device.upload([1])),
+    await message(() => batch.upload([1])),
+    await message(() => batch.vecAdd(id, 'id')),
+    await message(() => batch.vecAdd(-1, 'id')),
+    await message(() => batch.vecAdd(id, device.batch().upload(one))),
+    await message(() => batch.matmul(id, 0.5, 1, 1, 1)),
+    await message(() => batch.matmul(id, 0.5, 1, 1, -1)),
+    await message(() => batch.compile(['id'])),
+    await message(() => batch.output('id')),
+    await message(() => program.run([[1]])),
+    await message(() => program.read([two])),
+    await message(() => program.run([buffer, buffer])),
+    await message(() => program.runN([one], 2, [0])),
+    ...await alone(message, device, ['upload', 'batch', 'matmulCache', 'matmulView', 'tiledReduce2d', 'tiledSum2d', 'tune', 'rebuild', 'relu', 'tensor', 'zeros']),
+    ...await alone(message, batch, ['upload', 'input', 'placeholder', 'matmulCached', 'customElementwise', 'output', 'keep', 'explain', 'compile', 'execute', 'read', 'relu']),
+    ...await alone(message, program, ['explain', 'run', 'runN', 'read', 'time']),
+    ...await alone(message, cache, ['insert', 'insertBlocks', 'matmulCached', 'remove', 'weights']),
+    ...await alone(message, buffer, ['read']),
     await message(() => device.matmulView(view, [1], view, Float32Array.of(1))),
     await message(() => device.matmulView(view, Float32Array.of(1), view, 1)),
     await message(() => device.rebuild({ sginal: 1 })),

@@ -50,7 +50,7 @@ function inEngine(engine, name, site, { pages, module }) {
   }
 }
 
-const failsWithoutGpu = (visit) => visit.then(() => false, ({ message }) => /RelampagoError: no GPU: /.test(message));
+const failsWithoutGpu = (visit) => visit.then(() => false, ({ message }) => /RelampagoError: create: no GPU: /.test(message));
 
 // Nothing from another site, and one module only.
 function verifyRequests(requests, origin, module) {

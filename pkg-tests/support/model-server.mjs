@@ -2,13 +2,14 @@
 // state of its own.
 
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 
 const RANGE = /^bytes=(\d+)-(\d+)$/;
 
 /** Answers a request for a range, or for everything, as servers with `Accept-Ranges` do. */
-function ranges({ file, request, response, etag }) {
+function ranges({ file, request, response, etag, validators = etag && { etag } }) {
   const range = RANGE.exec(request.headers.range ?? '');
-  const headers = { 'accept-ranges': 'bytes', ...(etag && { etag }) };
+  const headers = { 'accept-ranges': 'bytes', ...validators };
   if (!range) {
     response.writeHead(200, { ...headers, 'content-length': file.length }).end(file);
     return;
@@ -36,8 +37,94 @@ function truncated(call, bytes) {
   ranges(call);
 }
 
+const date = (version) => ({ 'last-modified': `Wed, 25 Nov 2020 10:00:0${version} GMT` });
+
+/** What names version 0 or 1 of a file in its answers, in ways by which a loader can tell them apart. */
+export const TELLING = {
+  strong: (version) => ({ etag: `"${version}"` }),
+  'strong-dated': (version) => ({ etag: `"${version}"`, ...date(0) }),
+  dated: (version) => date(version),
+  'empty-dated': (version) => ({ etag: '', ...date(version) }),
+  'quoted-dated': (version) => ({ etag: '""', ...date(version) }),
+  'weak-dated': (version) => ({ etag: 'W/"same"', ...date(version) }),
+  'weak-differs': (version) => ({ etag: `W/"${version}"`, ...date(0) }),
+  'weaker': (version) => ({ etag: version ? 'W/"same"' : '"same"', ...date(0) }),
+  'vanishes': (version) => (version ? {} : { etag: '"same"' }),
+  'vanishes-dated': (version) => ({ etag: version ? '' : '"same"', ...date(0) }),
+};
+
+/** The same, in ways in which two versions may look alike. */
+export const SILENT = {
+  none: () => ({}),
+  empty: () => ({ etag: '' }),
+  quoted: () => ({ etag: '""' }),
+  weak: () => ({ etag: 'W/"same"' }),
+  'weak-empty': () => ({ etag: 'W/""' }),
+  undated: () => ({ 'last-modified': '0' }),
+  packed: () => ({ 'last-modified': 'Sat, 26 Oct 1985 08:15:00 GMT' }),
+  // The file may change once more in the second of its date.
+  now: () => ({ date: date(0)['last-modified'], ...date(0) }),
+  'weak-now': () => ({ etag: 'W/"same"', date: date(0)['last-modified'], ...date(0) }),
+};
+
+/** Ranges of an older file, and after some requests of the file. */
+const renewed = (validators) => (call) => {
+  const version = call.count > 8 ? 1 : 0;
+  ranges({ ...call, file: version ? call.file : call.older, validators: validators(version) });
+};
+
 const BEHAVIOURS = {
   ranges,
+
+  ...Object.fromEntries(Object.entries({ ...TELLING, ...SILENT }).map(([name, validators]) => [`renewed-${name}`, renewed(validators)])),
+
+  /** A longer file is replaced under the same ETag. */
+  shrinking(call) {
+    ranges(call.count > 5 ? call : { ...call, file: Buffer.concat([call.file, Buffer.alloc(100)]) });
+  },
+
+  /** Weak ETags all the time. */
+  weak: (call) => ranges({ ...call, validators: { etag: 'W/"same"' } }),
+
+  /** Compresses whatever it sends, ranges too, whose numbers are those of the compressed file then. */
+  compressing(call) {
+    const file = gzipSync(call.file);
+    call.response.setHeader('content-encoding', 'gzip');
+    ranges({ ...call, file });
+  },
+
+  /** Compresses ranges from the second on. */
+  'compressing-late'(call) {
+    if (call.count === 1) {
+      ranges(call);
+      return;
+    }
+    call.response.setHeader('content-encoding', 'gzip');
+    const { file, request: { headers }, response, etag } = call;
+    const [, from, to] = RANGE.exec(headers.range).map(Number);
+    response.writeHead(206, { etag, 'content-range': `bytes ${from}-${to}/${file.length}` }).end(gzipSync(file.subarray(from, to + 1)));
+  },
+
+  /** Does not say how long the file is, in ranges from the second on. */
+  lengthless(call) {
+    if (call.count === 1) {
+      ranges(call);
+      return;
+    }
+    const { file, request: { headers }, response, etag } = call;
+    const [, from, to] = RANGE.exec(headers.range).map(Number);
+    response.writeHead(206, { etag, 'content-range': `bytes ${from}-${to}/*` }).end(file.subarray(from, to + 1));
+  },
+
+  /** Sends another range than the one that it was asked for. */
+  shifted(call) {
+    if (call.count === 1) {
+      ranges(call);
+      return;
+    }
+    call.request.headers.range = call.request.headers.range.replace(/\d+/, (from) => Number(from) + 1);
+    ranges(call);
+  },
 
   /** Answers take a while. */
   slow(call) {
@@ -61,12 +148,11 @@ const BEHAVIOURS = {
 
   /** No ETag, only a date. */
   dated(call) {
-    call.response.setHeader('last-modified', 'Wed, 25 Nov 2026 10:00:00 GMT');
-    ranges({ ...call, etag: undefined });
+    ranges({ ...call, validators: date(0) });
   },
 
   /** Nothing that names the version. */
-  unnamed: (call) => ranges({ ...call, etag: undefined }),
+  unnamed: (call) => ranges({ ...call, validators: {} }),
 
   /** Breaks each connection after a number of bytes, so that a part takes two attempts. */
   breaking: (call) => truncated(call, 40_000),
@@ -161,8 +247,8 @@ const BEHAVIOURS = {
 /** Requests that wait for `slow`, and the most that there were at a time. */
 export const waiting = { now: 0, most: 0 };
 
-/** Returns a handler of requests that serves `file`, and what tests can ask and change. */
-export function modelServer(file) {
+/** Returns a handler of requests that serves `file`, or `older` of the same length, and what tests can ask and change. */
+export function modelServer(file, older) {
   const etag = `"${createHash('sha256').update(file).digest('hex').slice(0, 16)}"`;
   const requests = new Map();
   const state = { down: false, freed: new Set() };
@@ -180,7 +266,7 @@ export function modelServer(file) {
     response.setHeader('cross-origin-resource-policy', 'same-origin');
     const calls = of(pathname);
     const times = calls.filter((range) => range === request.headers.range).length;
-    BEHAVIOURS[behaviour]({ path: pathname, file, request, response, etag, count: calls.length, times, isFreed: state.freed.has(pathname) });
+    BEHAVIOURS[behaviour]({ path: pathname, file, older, request, response, etag, count: calls.length, times, isFreed: state.freed.has(pathname) });
     return true;
   };
   return {

@@ -66,6 +66,14 @@ describe('init in Node', () => {
       verifyErrors(run(script, [...Object.keys(NOT_LOADED), 'nothing', ...LATER]), NOT_LOADED, LATER.length + 1);
     });
 
+    test(`${entry} names the line that Next's server needs where Next bundles it`, () => {
+      write();
+      const env = { ...process.env, NEXT_RUNTIME: 'nodejs' };
+      const path = join(folder, 'node_modules/relampago', module);
+      const output = execFileSync('node', [script, path, 'missing'], { cwd: folder, encoding: 'utf8', env });
+      assert.match(JSON.parse(output)[0][1], /; add 'relampago' to serverExternalPackages in next\.config, or give init\(\)/);
+    });
+
     for (const format of ['esm', 'cjs']) {
       test(`${entry} in a bundle by esbuild, ${format}`, async () => {
         write();

@@ -101,7 +101,7 @@ function verify(result, native) {
   for (const matched of ['schema', 'oneOf', 'cyclic']) {
     delete errors[matched];
   }
-  assert.match(errors.noAdapter, /^INVALID_MODEL: .*it is `nothing`, but must be `adapter`/);
+  assert.match(errors.noAdapter, /^INVALID_MODEL: .*it is missing, but must be `adapter`/);
   assert.match(errors.otherAdapters, /^INVALID_MODEL: .*with other adapters/);
   delete errors.noAdapter;
   delete errors.otherAdapters;
@@ -110,7 +110,7 @@ function verify(result, native) {
   delete errors.embedded;
   assert.deepEqual(errors, {
     after: 'INVALID_ARGUMENT: `after` is 260, but must be token ids below 260',
-    promised: 'INVALID_ARGUMENT: `source` is an object (Promise), but must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array; await the Promise first',
+    promised: 'INVALID_ARGUMENT: `source` is a Promise that was not awaited, but must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array',
     noSource: 'INVALID_ARGUMENT: `source` is undefined, but must be given again: the bytes that the model was loaded from are not kept',
     format: "INVALID_ARGUMENT: `response_format.type` is 'xml', but must be 'text', 'json_object' or 'json_schema'",
     keyword: "INVALID_ARGUMENT: `json_schema` is a schema with the keyword `maxlength`, but must be made of JSON Schema's keywords",

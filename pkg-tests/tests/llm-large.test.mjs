@@ -40,7 +40,7 @@ describe('models of more than 4 GB', () => {
     const body = Buffer.alloc(to - from + 1);
     head.copy(body, 0, Math.min(from, head.length));
     sent += body.length;
-    response.writeHead(206, { 'content-range': `bytes ${from}-${to}/${size}`, 'content-length': body.length }).end(body);
+    response.writeHead(206, { etag: '"large"', 'content-range': `bytes ${from}-${to}/${size}`, 'content-length': body.length }).end(body);
     return true;
   }
 

@@ -1,13 +1,13 @@
 // Loading of models from servers: ranges, broken connections, and the cache of a browser.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ENGINES, launch } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
-import { modelServer, waiting } from '../support/model-server.mjs';
+import { SILENT, TELLING, modelServer, waiting } from '../support/model-server.mjs';
 import { serve } from '../support/serve.mjs';
 import { writeTinyModel } from '../support/tiny-model.mjs';
 import { unbundled } from '../support/unbundled.mjs';
@@ -22,13 +22,20 @@ describe('sources of models', () => {
   /** A server of another origin. */
   let other;
   let models;
+  /** What the file's older version answers. */
+  let olderText;
   before(async () => {
     folder = fresh('llm-sources');
     native = writeTinyModel(folder);
     file = readFileSync(join(folder, 'tiny.gguf'));
-    models = modelServer(file);
+    const older = olderThan(file);
+    models = modelServer(file, older);
     server = await serve(unbundled(folder, 'llm-sources', ['llm-sources.js']), { answer: models.answer, headers: withConnections });
     other = await serve(folder, { answer: models.answer });
+    writeFileSync(join(folder, 'older.gguf'), older);
+    const node = await inNode(folder, server.url);
+    ({ text: olderText } = await node.visit(pathToFileURL(join(folder, 'older.gguf')).href));
+    assert.notEqual(olderText, native.text);
   });
   after(() => {
     server?.close();
@@ -132,6 +139,40 @@ describe('sources of models', () => {
       test('a file that changes all the time is an error', async () => {
         requireError(await load('changing'), /^NETWORK: .* it changed during the download: its version is "\d+" of 881376 bytes, but was "\d+" of 881376 bytes$/);
       });
+
+      for (const name of Object.keys(TELLING)) {
+        test(`a file that is replaced by one of the same length is loaded anew, told by its validators: ${name}`, async () => {
+          verify(await load(`renewed-${name}`), { ...fresh, restarts: 1 });
+        });
+      }
+
+      for (const name of Object.keys(SILENT)) {
+        test(`no ranges are joined where versions look alike: ${name}`, async () => {
+          const { last, ...result } = await load(`renewed-${name}`);
+          assert.deepEqual(result, { text: olderText, restarts: 0, ...fresh });
+          assert.deepEqual(models.requestsTo(path(`renewed-${name}`)), ['bytes=0-0', undefined]);
+        });
+      }
+
+      test('a file that becomes shorter under the same ETag is loaded anew', async () => {
+        verify(await load('shrinking'), { ...fresh, restarts: 1 });
+      });
+
+      test('ranges of compressed content are not read', async () => {
+        const { last, ...result } = await load('compressing');
+        assert.deepEqual(result, { text: native.text, restarts: 0, ...fresh });
+      });
+
+      test('compressed ranges in mid-download are an error', async () => {
+        // Chromium gives up such an answer itself.
+        requireError(await load('compressing-late'), /^NETWORK: /);
+      });
+
+      for (const behaviour of ['lengthless', 'shifted']) {
+        test(`an answer that is not the range that was asked for is an error: ${behaviour}`, async () => {
+          requireError(await load(behaviour), /^NETWORK: .* the server answers 206 to a request for a range from byte \d+ of 881376$/);
+        });
+      }
 
       test('redirects are followed', async () => {
         verify(await load('moved'), fresh);
@@ -246,6 +287,21 @@ describe('sources of models', () => {
       verify(await visitor.visit(path), { from: 'network', cached: false });
       assert.deepEqual(await visitor.cached(), []);
     });
+
+    cacheTest('a file with a weak ETag is cached as a whole', 'weak', async (visitor, path) => {
+      verify(await visitor.visit(path), network);
+      const before = requested(path);
+      verify(await visitor.visit(path), cache);
+      assert.equal(requested(path), before + 2, 'a range, and all, of which nothing is read');
+    });
+
+    for (const name of Object.keys(TELLING)) {
+      cacheTest(`parts of a copy whose file was replaced are not used, told by its validators: ${name}`, `renewed-${name}`, async (visitor, path) => {
+        await visitor.visit(path, { abortAfter: 4 * PART - 1 });
+        assert.ok((await visitor.cached())[0].bytes >= PART);
+        assert.equal((await visitor.visit(path)).text, native.text);
+      });
+    }
 
     cacheTest('a copy is evicted', 'ranges', async (visitor, path) => {
       await visitor.visit(path);
@@ -388,6 +444,9 @@ describe('sources of models', () => {
     });
   });
 });
+
+/** A model of the same length with other weights: signs and bits in the last three quarters of the file differ. */
+const olderThan = (file) => file.map((byte, i) => (i > file.length / 4 && i % 4 === 3 ? byte ^ 0x80 : byte));
 
 async function until(holds) {
   for (let tries = 0; tries < 200 && !(await holds()); tries++) {

@@ -17,8 +17,8 @@ import { unbundled } from '../support/unbundled.mjs';
 
 const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
 
-/** As many lists in lists as a template has steps for, which are more for a long conversation. */
-const NESTED = '{% set n=namespace() %}{% for c in range(99999) %}{% set n.a=[n.a] %}{% endfor %}x';
+/** Lists in lists, more of them than may be. */
+const NESTED = '{% set n=namespace() %}{% for c in range(200) %}{% set n.a=[n.a] %}{% endfor %}x';
 
 const PAGE = {
   html: 'llm.html',
@@ -120,11 +120,21 @@ describe('relampago/llm', () => {
     });
   }
 
-  test('a chat template that ends its module is an error, and the model can be reloaded', async () => {
+  test('a chat template that nests lists deeply is an error, for long conversations as well', async () => {
     const { result } = await inPage(plain, { nested: '' });
-    assert.match(result.short, /^INVALID_MODEL: .* takes more than 10002 steps/);
-    assert.match(result.long, /^DEVICE_LOST: the model was lost, reload it: its chat template or JSON schema ended a module: /);
-    assert.equal(result.after, result.short);
+    assert.match(result.short, /^INVALID_MODEL: .* deeper than 100 levels/);
+    const { short, text } = result;
+    assert.doesNotMatch(text, /^[A-Z]+_[A-Z]+: /);
+    assert.deepEqual(result, { short, long: short, after: short, again: short, json: '12', text });
+  });
+
+  test('aborted requests end within a slice of a long prompt', () => {
+    const { alone, whole, after, ...errors } = inNode('abortedPrompts', MODEL);
+    console.log(`ms after an abort: ${JSON.stringify(after)}; the short request alone ${alone}, the long one ${whole}`);
+    assert.deepEqual(errors, { answer: 'ABORTED: aborted by the caller', embedding: 'ABORTED: aborted by the caller' });
+    for (const time of Object.values(after)) {
+      assert.ok(time - alone < whole / 4, `${time} of ${whole} ms`);
+    }
   });
 
   test('SmolLM2 in node', () => {
@@ -160,6 +170,7 @@ function verifyTiny(result, native, backend = 'simd') {
   assert.deepEqual(result.special, [257, 108, 111, 259]);
   assert.equal(result.text, 'hello<|im_end|>');
   assert.deepEqual(result.chat, native.chat);
+  assert.deepEqual(result.openai, { parts: true, nothing: true, session: true, streams: [true, true], length: 3 });
   for (const holds of ['bytesStay', 'seeded', 'drawn', 'together', 'cancelledEarly', 'contentStays', 'usableAfter', 'isError']) {
     assert.equal(result[holds], true, holds);
   }
@@ -171,7 +182,13 @@ function verifyTiny(result, native, backend = 'simd') {
     temperature: 'INVALID_ARGUMENT: `temperature` is -1, but must be 0 or larger',
     type: "INVALID_ARGUMENT: `temperature` is '1', but must be a finite number",
     prompt: 'INVALID_ARGUMENT: `prompt` is 5, but must be a string',
-    messages: 'INVALID_ARGUMENT: `messages[0].content` is undefined, but must be a string',
+    messages: 'INVALID_ARGUMENT: `messages[0].content` is undefined, but must be a string or an array of text parts',
+    nullContent: 'INVALID_ARGUMENT: `messages[0].content` is null, but must be a string or an array of text parts',
+    image: "INVALID_ARGUMENT: `messages[1].content[1].type` is 'image_url', but must be 'text', the only type of parts that a model reads",
+    part: 'INVALID_ARGUMENT: `messages[0].content[0].type` is undefined, but must be \'text\', the only type of parts that a model reads',
+    partText: 'INVALID_ARGUMENT: `messages[0].content[0].text` is undefined, but must be a string',
+    stream: "INVALID_ARGUMENT: `stream` is 'yes', but must be true or false",
+    bothNames: 'INVALID_ARGUMENT: `max_completion_tokens` is 5, but must be given without `max_tokens`, which means the same',
     long: 'LIMIT_EXCEEDED: the number of tokens in the context is 65, beyond the limit of 64',
     empty: 'EMPTY: `complete` of an empty input is undefined: at least 1 value is needed',
     token: 'INVALID_ARGUMENT: `tokens` is -1, but must be a whole number from 0 to 4,294,967,295',

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { launch } from '../support/browser.mjs';
@@ -32,6 +32,14 @@ export default function Page() {
   }, []);
   return <p>relampago</p>;
 }
+`;
+
+/** A route of a server that bundles the package. */
+const BUNDLED = `
+import init from 'relampago';
+
+export const dynamic = 'force-dynamic';
+export const GET = () => init().then(() => new Response('loaded'), ({ code, message }) => new Response(\`\${code}: \${message}\`));
 `;
 
 const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
@@ -92,6 +100,22 @@ for (const [bundler, title] of [['turbopack', 'Turbopack'], ['webpack', 'webpack
     }
   });
 }
+
+test('where webpack bundles the package for the server, the error names the line of configuration', async () => {
+  const folder = freshHost('next-bundled');
+  writeSamples('Next', folder);
+  rmSync(join(folder, 'next.config.mjs'));
+  mkdirSync(join(folder, 'app/bundled'), { recursive: true });
+  writeFileSync(join(folder, 'app/bundled/route.js'), BUNDLED);
+  build(folder, 'webpack');
+  const server = await start(folder);
+  try {
+    const text = await (await fetch(`${server.url}/bundled`)).text();
+    assert.match(text, /^NOT_LOADED: .*; add 'relampago' to serverExternalPackages in next\.config, or give init\(\)/);
+  } finally {
+    server.close();
+  }
+});
 
 function build(folder, bundler) {
   try {

@@ -74,7 +74,11 @@ describe('node', () => {
   });
   test('errors give the value and the limit in the names of JavaScript', () => {
     const output = execFileSync('node', ['messages-node.js'], { cwd: folder, encoding: 'utf8' });
-    assert.deepEqual(JSON.parse(output), [
+    const { messages, stacks, chosen, insisted } = JSON.parse(output);
+    assert.deepEqual(Object.entries(stacks).filter(([, isFirst]) => isFirst !== true), [], 'stacks that begin elsewhere');
+    assert.equal(chosen, 'simd');
+    assert.match(insisted, /^NO_GPU: create: no GPU: /);
+    assert.deepEqual(messages, [
       "INVALID_ARGUMENT: convolve2d: `kernelRows` is 3, but must be at most 2, the size of the input, unless the padding is `same`",
       'INVALID_ARGUMENT: convolve2d: `strideCols` is 0, but must be at least 1',
       'INVALID_ARGUMENT: convolve2d: `kernelCols` is -1, but must be a whole number from 0 to 4,294,967,295',
@@ -82,7 +86,7 @@ describe('node', () => {
       'LENGTH_MISMATCH: vecAdd: `b` has 3 values, but must have 4 like `a`',
       'EMPTY: `max` of an empty input is undefined: at least 1 value is needed',
       'INVALID_ARGUMENT: relu: `x` is an object (Array), but must be a Float32Array',
-      'INVALID_ARGUMENT: relu: `x` is an object (Promise), but must be a Float32Array; await the Promise first',
+      'INVALID_ARGUMENT: relu: `x` is a Promise that was not awaited, but must be a Float32Array',
       'INVALID_ARGUMENT: vecAdd: `b` is an object (DeviceBuffer), but must be a Float32Array; a DeviceBuffer is for batch.input(buffer) and programs; or await its read()',
       'INVALID_ARGUMENT: relu: `x` is an object (Tensor), but must be a Float32Array; use the methods of the tensor, or await its data()',
       'INVALID_ARGUMENT: relu: the method was called without its device; call it as device.relu(…)',
@@ -96,9 +100,36 @@ describe('node', () => {
       ...['run', 'read', 'runN', 'time', 'stream'].map((name) => alone('program', name)),
       alone('batch', 'input'),
       'no error',
-      'LENGTH_MISMATCH: `into` is 1, but must be a Float32Array for 4',
-      'LENGTH_MISMATCH: `into` has 2 arrays for 1 results',
-      'INVALID_ARGUMENT: `feedback` is an object (Array), but must be an array of pairs [result, argument]',
+      'LENGTH_MISMATCH: read: `into` is 1, but must be a Float32Array of 4 values',
+      'LENGTH_MISMATCH: read: `into` has 2 arrays for 1 results',
+      'LENGTH_MISMATCH: sum: `into` has 4 values, but the result is a number',
+      'INVALID_ARGUMENT: clip: `min` is undefined, but must be a number',
+      "INVALID_ARGUMENT: scale: `factor` is '2', but must be a number",
+      'INVALID_ARGUMENT: runN: `feedback` is an object (Array), but must be an array of pairs [result, argument]',
+      "INVALID_ARGUMENT: create: `backend` is 'cuda', but must be 'auto', 'gpu', 'webgpu' or 'simd'",
+      'INVALID_ARGUMENT: create: `policy` is 5, but must be an object',
+      'INVALID_ARGUMENT: create: `threads` is 0, but must be a whole number from 1 to 64',
+      'INVALID_ARGUMENT: upload: `values` is an object (Array), but must be a Float32Array',
+      'INVALID_ARGUMENT: upload: `values` is a Promise that was not awaited, but must be a Float32Array',
+      'INVALID_ARGUMENT: upload: `values` is an object (Array), but must be a Float32Array',
+      'INVALID_ARGUMENT: placeholder: `length` is -1, but must be a whole number from 0 to 4,294,967,295',
+      "INVALID_ARGUMENT: compile: `outputs` is 'id', but must be a BufferId",
+      'INVALID_ARGUMENT: compile: `outputs` is 5, but must be an array',
+      'INVALID_ARGUMENT: read: `id` is 0.5, but must be a BufferId',
+      'FOREIGN: input: `buffer` belongs to another device: copy its values to this one',
+      'FOREIGN: tensor: `values` is a DeviceBuffer of another device: copy its values to this one',
+      'FOREIGN: run: `args[0]` belongs to another device: copy its values to this one',
+      'INVALID_ARGUMENT: run: `args[0]` is an object (Array), but must be a Float32Array',
+      'INVALID_ARGUMENT: run: `args[1]` is an object (Array), but must be a Float32Array',
+      'INVALID_ARGUMENT: run: `args[1]` is an object (Tensor), but must be a Float32Array; use the methods of the tensor, or await its data()',
+      'LENGTH_MISMATCH: run: `args[0]` has 3 values, but must have 4',
+      'LENGTH_MISMATCH: run: `args` has 2 values, but must have 1',
+      'INVALID_ARGUMENT: read: `args[0]` is a Promise that was not awaited, but must be a Float32Array',
+      'INVALID_ARGUMENT: stream: `runs` is 5, but must be an iterable',
+      'INVALID_ARGUMENT: tiledSum2d: `values` is an object (Array), but must be a Float32Array',
+      'INVALID_ARGUMENT: insert: `weights` is an object (Array), but must be a Float32Array',
+      "INVALID_ARGUMENT: transpose: `dim0` is '0', but must be a whole number from 0 to 4,294,967,295",
+      'INVALID_ARGUMENT: gather: `values` is an object (Array), but must be a Float32Array',
     ]);
   });
   test('operations have the options of their types, and no others', () => {

@@ -36,7 +36,7 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
 describe('workers in node', () => {
   test('are not supported', () => {
     const output = execFileSync('node', ['workers-node.js'], { cwd: fresh('workers-node'), encoding: 'utf8' });
-    const unsupported = 'UNSUPPORTED: no worker could be started: Worker is not defined';
+    const unsupported = 'UNSUPPORTED: create: no worker could be started: Worker is not defined';
     assert.deepEqual(JSON.parse(output), [unsupported, unsupported, 'simd', 'simd']);
   });
 });

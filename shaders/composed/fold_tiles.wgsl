@@ -1,10 +1,13 @@
-// Each workgroup, of GROUP invocations, folds a tile of 16 × 16 values of a row-major matrix into one.
+// Each workgroup, of GROUP invocations, folds a tile of a row-major matrix into one value.
 import package::lib::grid::workgroup_index;
 
 struct Params {
     rows: u32,
     cols: u32,
     tiles_across: u32,
+    tiles: u32,
+    tile_rows: u32,
+    tile_cols: u32,
     identity: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -16,9 +19,13 @@ const GROUP = 256u;
 
 var<workgroup> scratch: array<f32, GROUP>;
 
-// A function of the user's own takes its place (`src/gpu/tiles.rs`).
+// Functions of the user's own take their places (`src/gpu/tiles.rs`).
 fn combine(a: f32, b: f32) -> f32 {
     return a + b;
+}
+
+fn mapped(x: f32) -> f32 {
+    return x;
 }
 
 @compute @workgroup_size(GROUP)
@@ -28,13 +35,14 @@ fn main(
     @builtin(local_invocation_index) local: u32,
 ) {
     let tile = workgroup_index(group, groups);
-    let corner = 16u * vec2u(tile / params.tiles_across, tile % params.tiles_across);
+    let top = tile / params.tiles_across * params.tile_rows;
+    let left = tile % params.tiles_across * params.tile_cols;
     var value = params.identity;
-    for (var i = local; i < 256u; i += GROUP) {
-        let row = corner.x + i / 16u;
-        let col = corner.y + i % 16u;
+    for (var i = local; i < params.tile_rows * params.tile_cols; i += GROUP) {
+        let row = top + i / params.tile_cols;
+        let col = left + i % params.tile_cols;
         if row < params.rows && col < params.cols {
-            value = combine(value, x[row * params.cols + col]);
+            value = combine(value, mapped(x[row * params.cols + col]));
         }
     }
     scratch[local] = value;
@@ -45,7 +53,7 @@ fn main(
         }
     }
     // The last row of workgroups may have more than there are tiles.
-    if local == 0u && tile < arrayLength(&y) {
+    if local == 0u && tile < params.tiles {
         y[tile] = scratch[0];
     }
 }

@@ -71,7 +71,8 @@ impl Program {
     ///
     /// # Errors
     /// `LengthMismatch` for a wrong number or length of arguments, `Foreign` for a buffer of
-    /// another device, and device errors.
+    /// another device, `InvalidArgument` for an index beyond its limit in an argument in host
+    /// memory, and device errors.
     pub async fn run_async(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
         self.run_n_async(arguments, 1, &[]).await
     }

@@ -4,7 +4,7 @@ use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::executor::{Executor, PlanExecutor, Running, Timing};
 use crate::error::{Error, Result};
-use crate::graph::{Binding, Explanation, Plan, Repeat, Source};
+use crate::graph::{Binding, Explanation, IndexArgument, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
 
 /// An argument for a placeholder of a [`Program`](crate::Program).
@@ -53,6 +53,8 @@ pub(crate) struct Runtime {
     pub(crate) inputs: Vec<DeviceBuffer>,
     /// The lengths of the batch's placeholders.
     pub(crate) placeholders: Vec<usize>,
+    /// The arguments that are indices.
+    indices: Vec<IndexArgument>,
 }
 
 impl Runtime {
@@ -63,12 +65,15 @@ impl Runtime {
         inputs: Vec<DeviceBuffer>,
         placeholders: Vec<usize>,
     ) -> Self {
+        let members = plan.kernels.iter().flat_map(|kernel| &kernel.members);
+        let indices = IndexArgument::all(&plan.nodes, members.copied());
         Self {
             device,
             executor: PlanExecutor::new(executor, &plan),
             plan,
             inputs,
             placeholders,
+            indices,
         }
     }
 
@@ -148,23 +153,65 @@ impl Runtime {
 
     fn check_arguments(&self, arguments: &[Argument<'_>]) -> Result<()> {
         self.device.check()?;
-        check_len("arguments", self.placeholders.len(), arguments.len())?;
-        for (argument, &len) in arguments.iter().zip(&self.placeholders) {
-            self.check(argument, len)?;
+        check_len(ARGUMENTS.0, self.placeholders.len(), arguments.len())?;
+        for (place, argument) in arguments.iter().enumerate() {
+            self.check(argument_name(place), argument, self.placeholders[place])?;
         }
-        Ok(())
+        self.check_indices(arguments)
     }
 
-    fn check(&self, argument: &Argument<'_>, len: usize) -> Result<()> {
+    /// Checks the indices among the arguments, where the host has them.
+    fn check_indices(&self, arguments: &[Argument<'_>]) -> Result<()> {
+        self.indices
+            .iter()
+            .try_for_each(|indices| match &arguments[indices.placeholder] {
+                Argument::Values(values) => indices.check(values),
+                Argument::Buffer(_) => Ok(()),
+                #[cfg(all(target_arch = "wasm32", feature = "js"))]
+                Argument::Array(values) => indices.check(&values.to_vec()),
+            })
+    }
+
+    fn check(&self, what: &'static str, argument: &Argument<'_>, len: usize) -> Result<()> {
         match argument {
-            Argument::Values(values) => check_len("argument", len, values.len()),
+            Argument::Values(values) => check_len(what, len, values.len()),
             Argument::Buffer(buffer) if !buffer.device().same_device(&self.device) => {
-                let (what, owner) = ("argument", "device");
+                let owner = "device";
                 Err(Error::Foreign { what, owner })
             }
-            Argument::Buffer(buffer) => check_len("argument", len, buffer.len()),
+            Argument::Buffer(buffer) => check_len(what, len, buffer.len()),
             #[cfg(all(target_arch = "wasm32", feature = "js"))]
-            Argument::Array(values) => check_len("argument", len, values.length() as usize),
+            Argument::Array(values) => check_len(what, len, values.length() as usize),
         }
     }
+}
+
+/// The list of a program's arguments and its first elements, as errors name them.
+macro_rules! argument_names {
+    ($list:literal) => {
+        (
+            $list,
+            [
+                concat!($list, "[0]"),
+                concat!($list, "[1]"),
+                concat!($list, "[2]"),
+                concat!($list, "[3]"),
+                concat!($list, "[4]"),
+                concat!($list, "[5]"),
+                concat!($list, "[6]"),
+                concat!($list, "[7]"),
+            ],
+        )
+    };
+}
+
+const ARGUMENTS: (&str, [&str; 8]) = if cfg!(all(target_arch = "wasm32", feature = "js")) {
+    argument_names!("args")
+} else {
+    argument_names!("arguments")
+};
+
+/// Returns the name of a program's argument for errors; those of the first ones have their index.
+pub(crate) fn argument_name(place: usize) -> &'static str {
+    ARGUMENTS.1.get(place).copied().unwrap_or(ARGUMENTS.0)
 }

@@ -23,6 +23,17 @@ pub enum Argument {
     F32(f32),
 }
 
+/// Writes the argument for messages.
+impl std::fmt::Display for Argument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Pointer(_) => f.write_str("a pointer"),
+            Self::U32(value) => write!(f, "{value} of type u32"),
+            Self::F32(value) => write!(f, "{value} of type f32"),
+        }
+    }
+}
+
 impl Sizes for &[Argument] {
     fn size(&self, index: usize) -> Option<u64> {
         match self.get(index) {
@@ -268,7 +279,7 @@ impl Loaded {
                 kernel: kernel.name().to_owned(),
                 position: position + 1,
                 wanted: params.get(position).map_or("nothing".to_owned(), |param| {
-                    format!("`{}`, {:?}", param.name, param.ty)
+                    format!("`{}`, {}", param.name, param.ty)
                 }),
                 found,
             })
@@ -288,7 +299,7 @@ impl Loaded {
                 (ParamType::TensorMap(tensor), Argument::Pointer(pointer)) => Slot {
                     map: self.tensor_map(tensor, pointer, arguments)?,
                 },
-                (_, other) => return Err(mismatch(i, format!("{other:?}"))),
+                (_, other) => return Err(mismatch(i, other.to_string())),
             })
         };
         params.iter().zip(arguments).enumerate().map(slot).collect()

@@ -80,7 +80,7 @@ impl GpuDevice {
     }
 
     /// Returns a device buffer whose elements are the first `len` values of a buffer of the same wgpu device, without a copy.
-    /// What other code submits before a call that reads the buffer is seen by that call. The memory is released with the last
+    /// A call that reads the buffer sees all work that other code submitted before. The memory is released with the last
     /// handle of either kind.
     ///
     /// # Errors
@@ -115,14 +115,6 @@ impl DeviceBuffer {
         match &self.storage {
             Storage::Host(_) | Storage::Cuda(_) => None,
             Storage::Gpu(buffer) => Some(buffer.lend()),
-        }
-    }
-
-    /// Uses the memory for other results again once nothing here needs it: other code has submitted all its work with it.
-    #[cfg(all(target_arch = "wasm32", feature = "js"))]
-    pub(crate) fn take_back(&self) {
-        if let Storage::Gpu(buffer) = &self.storage {
-            buffer.take_back();
         }
     }
 }

@@ -24,7 +24,7 @@ impl GpuDevice {
         rows: usize,
         cols: usize,
     ) -> Result<Partials> {
-        self.fold_tiles(Fold::of::<O>(), data, rows, cols).await
+        self.fold_tiles(Fold::of::<O>()?, data, rows, cols).await
     }
 
     /// Reduces all elements to one value: see [`crate::tiled_reduce_2d`].
@@ -37,7 +37,7 @@ impl GpuDevice {
         rows: usize,
         cols: usize,
     ) -> Result<f32> {
-        self.fold_all(Fold::of::<O>(), data, rows, cols).await
+        self.fold_all(Fold::of::<O>()?, data, rows, cols).await
     }
 
     /// Reduces each tile to one value.
@@ -139,7 +139,8 @@ named! {
 /// Reduces each [`TILE_SIZE`]² tile of a row-major `rows × cols` matrix to one value, on SIMD.
 ///
 /// # Errors
-/// `LengthMismatch` if `data` does not have that shape, `ShapeOverflow`, `OutOfMemory`.
+/// `LengthMismatch` if `data` does not have that shape, `InvalidArgument` if the reduction breaks a
+/// law of [`ReduceOp`], `ShapeOverflow`, `OutOfMemory`.
 pub fn tiled_reduce_partial<O: ReduceOp>(
     data: &[f32],
     rows: usize,
@@ -178,9 +179,10 @@ impl PartitionView {
     /// Reduces each tile of the view to one value, on SIMD, without copying `data`.
     ///
     /// # Errors
-    /// `LengthMismatch` if the view reaches beyond `data`, `OutOfMemory`.
+    /// `LengthMismatch` if the view reaches beyond `data`, `InvalidArgument` if the reduction breaks
+    /// a law of [`ReduceOp`], `OutOfMemory`.
     pub fn reduce<O: ReduceOp>(&self, data: &[f32]) -> Result<Partials> {
-        self.fold(&Fold::of::<O>(), data)
+        self.fold(&Fold::of::<O>()?, data)
     }
 
     pub(crate) fn fold(&self, fold: &Fold, data: &[f32]) -> Result<Partials> {
@@ -193,9 +195,10 @@ impl BoundView<'_> {
     /// identity for an empty view.
     ///
     /// # Errors
-    /// `OutOfMemory` if there is no memory for the results of tiles.
+    /// `InvalidArgument` if the reduction breaks a law of [`ReduceOp`], `OutOfMemory` if there is no
+    /// memory for the results of tiles.
     pub fn reduce<O: ReduceOp>(&self) -> Result<f32> {
-        self.fold(&Fold::of::<O>())
+        self.fold(&Fold::of::<O>()?)
     }
 
     pub(crate) fn fold(&self, fold: &Fold) -> Result<f32> {
@@ -215,7 +218,7 @@ pub(super) fn fold_all(fold: &Fold, cpu: Cpu, values: &BoundView<'_>) -> Result<
         [one] => Ok(one),
         _ => {
             let view = TensorView::new(partials.tile_count)?;
-            fold_all(fold, cpu, &view.bind(&partials.values)?)
+            fold_all(&fold.of_results(), cpu, &view.bind(&partials.values)?)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of the device as [`Error`]s: error scopes and device loss.
 
 use std::sync::{Arc, OnceLock};
+#[cfg(not(target_arch = "wasm32"))]
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -14,7 +15,8 @@ pub(super) struct Health {
 enum Loss {
     /// wgpu reported it.
     Reported(String),
-    /// The GPU did not answer for so long.
+    /// The GPU did not answer for this time. Browsers wait by themselves.
+    #[cfg(not(target_arch = "wasm32"))]
     Unanswered(Duration),
 }
 
@@ -35,6 +37,7 @@ impl Health {
         let reason = match self.lost.get() {
             None => return Ok(()),
             Some(Loss::Reported(reason)) => reason.clone(),
+            #[cfg(not(target_arch = "wasm32"))]
             Some(Loss::Unanswered(limit)) => format!("the GPU has not answered for {limit:?}"),
         };
         Err(Error::DeviceLost { reason })

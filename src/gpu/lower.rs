@@ -100,6 +100,7 @@ pub(super) fn lower(
         Op::ConvolveLayer { ref options } => {
             super::layer::convolve_layer(recorder, inputs, output, options)
         }
+        Op::CustomReduce(ref call) => super::tiles::custom_reduce(recorder, call, x, output),
         Op::Dot => dot(recorder, inputs, output),
         Op::Sum => reduce(recorder, x, output, SUM, 1.0),
         Op::Mean => reduce(recorder, x, output, SUM, len as f32),

@@ -334,12 +334,6 @@ impl PooledBuffer {
         &self.buffer
     }
 
-    /// Takes the buffer back from code that has no use for it any more.
-    #[cfg(all(target_arch = "wasm32", feature = "js"))] // Only JavaScript says so.
-    pub(super) fn take_back(&self) {
-        self.lent.store(false, Ordering::Relaxed);
-    }
-
     /// Ends the host's access to a buffer that is mapped.
     pub(super) fn unmap(&self) {
         let Some(pool) = self.pool.upgrade() else {
@@ -364,6 +358,7 @@ impl Drop for PooledBuffer {
     fn drop(&mut self) {
         LOANED_BYTES.fetch_sub(self.buffer.size(), Ordering::Relaxed);
         if *self.lent.get_mut() {
+            // Its memory is released with the last handle, in browsers by the garbage collector.
             return;
         }
         match self.pool.upgrade() {

@@ -75,12 +75,6 @@ impl GpuBuffer {
         self.storage.lend()
     }
 
-    /// Takes wgpu's buffer back: other code has submitted all that uses it.
-    #[cfg(all(target_arch = "wasm32", feature = "js"))]
-    pub(crate) fn take_back(&self) {
-        self.storage.take_back();
-    }
-
     /// wgpu's buffer, which may be longer than the values.
     pub(crate) fn raw(&self) -> &wgpu::Buffer {
         &self.storage.buffer

@@ -246,7 +246,8 @@ fn tiled_reductions_are_correct_with_large_and_small_workgroups() {
     for software in [true, false] {
         let gpu = pretend(software);
         let tiles =
-            runtime::block_on(gpu.fold_tiles(&Fold::of::<MaxOp>(), &data, [rows, cols])).unwrap();
+            runtime::block_on(gpu.fold_tiles(&Fold::of::<MaxOp>().unwrap(), &data, [rows, cols]))
+                .unwrap();
         assert_eq!(tiles.len(), 4 * 3);
         for (place, &tile) in tiles.iter().enumerate() {
             let [top, left] = [16 * (place / 3), 16 * (place % 3)];

@@ -7,26 +7,30 @@ use super::pipelines::{Composed, Proof};
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::alloc::try_zeros;
-use crate::error::Result;
-use crate::ops::custom::combine;
-use crate::ops::reduce_op::TILE_SIZE;
+use crate::error::{Error, Result};
+use crate::ops::CustomReduction;
+use crate::ops::custom::reduction;
+use crate::ops::reduce_op::{ReductionText, TILE_SIZE};
 use crate::simd::Fold;
 
-/// A reduction: the function `combine` with all functions that it calls, and the identity.
+/// A reduction: its functions with all that they call, and the identity.
 struct TileFold {
-    combine: String,
+    functions: String,
     identity: f32,
 }
 
 impl TileFold {
-    /// Returns the reduction that an operation's WGSL expression describes.
+    /// Returns the reduction that an operation's WGSL describes.
     ///
     /// # Errors
-    /// `Wgsl` if the expression is invalid or there is none.
-    fn new(fold: &Fold) -> Result<Self> {
+    /// `Wgsl` if the text is invalid or there is none.
+    fn new(wgsl: Option<ReductionText>, identity: f32) -> Result<Self> {
+        let (name, message) = ("ReduceOp::wgsl", "it is `None`".to_owned());
+        let text = wgsl.ok_or(Error::Wgsl { name, message })?;
+        let functions = reduction(text)?;
         Ok(Self {
-            combine: combine(fold.wgsl.unwrap_or_default())?,
-            identity: fold.identity,
+            functions,
+            identity,
         })
     }
 
@@ -34,12 +38,28 @@ impl TileFold {
         let group = format!("const GROUP = {}u;\n", gpu.adapter().group());
         Composed {
             name: "fold_tiles",
-            source: [kernels::LIBRARY, &group, &self.combine, kernels::FOLD_TILES]
-                .concat()
-                .into(),
+            source: [
+                kernels::LIBRARY,
+                &group,
+                &self.functions,
+                kernels::FOLD_TILES,
+            ]
+            .concat()
+            .into(),
             proof: Proof::Nothing,
         }
     }
+}
+
+/// Records the reduction of each tile of a matrix that has at least one element.
+pub(super) fn custom_reduce(
+    recorder: &mut Recorder<'_>,
+    call: &CustomReduction,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+) -> Result<()> {
+    let fold = TileFold::new(call.wgsl(), call.identity())?;
+    recorder.fold_tiles(&fold, x, call.shape(), call.tile(), output)
 }
 
 impl Gpu {
@@ -53,11 +73,11 @@ impl Gpu {
         data: &[f32],
         shape: [usize; 2],
     ) -> Result<Vec<f32>> {
-        let fold = TileFold::new(fold)?;
+        let fold = TileFold::new(fold.wgsl, fold.identity)?;
         let (len, reading) = {
             let mut recorder = Recorder::new(self)?;
             let x = recorder.upload(data)?;
-            let y = recorder.fold_tiles(&fold.kernel(self), fold.identity, &x, shape)?;
+            let y = recorder.fold_square_tiles(&fold, &x, shape)?;
             (y.len(), recorder.submit(&[y])?)
         };
         let mut values = try_zeros(len)?;
@@ -73,17 +93,18 @@ impl Gpu {
         data: &[f32],
         mut shape: [usize; 2],
     ) -> Result<f32> {
-        let fold = TileFold::new(fold)?;
+        let of_results = fold.wgsl.map(ReductionText::of_results);
+        let mut tiles = TileFold::new(fold.wgsl, fold.identity)?;
         let reading = {
             let mut recorder = Recorder::new(self)?;
-            let kernel = fold.kernel(self);
             let mut x = recorder.upload(data)?;
             loop {
-                x = recorder.fold_tiles(&kernel, fold.identity, &x, shape)?;
+                x = recorder.fold_square_tiles(&tiles, &x, shape)?;
                 if x.len() == 1 {
                     break;
                 }
                 shape = shape.map(|len| len.div_ceil(TILE_SIZE));
+                tiles = TileFold::new(of_results, fold.identity)?;
             }
             recorder.submit(&[x])?
         };
@@ -94,19 +115,32 @@ impl Gpu {
 }
 
 impl Recorder<'_> {
+    /// Records a value for each tile of [`TILE_SIZE`]² elements.
+    fn fold_square_tiles(
+        &mut self,
+        fold: &TileFold,
+        x: &GpuBuffer,
+        shape: [usize; 2],
+    ) -> Result<GpuBuffer> {
+        let [down, across] = shape.map(|len| len.div_ceil(TILE_SIZE));
+        let y = self.allocate(down * across)?;
+        self.fold_tiles(fold, x, shape, [TILE_SIZE; 2], &y)?;
+        Ok(y)
+    }
+
     fn fold_tiles(
         &mut self,
-        kernel: &Composed,
-        identity: f32,
+        fold: &TileFold,
         x: &GpuBuffer,
         [rows, cols]: [usize; 2],
-    ) -> Result<GpuBuffer> {
-        let across = cols.div_ceil(TILE_SIZE);
-        let tiles = across * rows.div_ceil(TILE_SIZE);
-        let y = self.allocate(tiles)?;
-        let dims = [rows, cols, across].map(|dim| dim as u32);
-        let params = [dims[0], dims[1], dims[2], identity.to_bits()];
-        self.dispatch_composed(kernel, &params, &[x], &[&y], tiles)?;
-        Ok(y)
+        [tile_rows, tile_cols]: [usize; 2],
+        y: &GpuBuffer,
+    ) -> Result<()> {
+        let across = cols.div_ceil(tile_cols);
+        let tiles = across * rows.div_ceil(tile_rows);
+        let sizes = [rows, cols, across, tiles, tile_rows, tile_cols].map(|size| size as u32);
+        let params = [&sizes[..], &[fold.identity.to_bits()]].concat();
+        let kernel = fold.kernel(self.gpu);
+        self.dispatch_composed(&kernel, &params, &[x], &[y], tiles)
     }
 }

@@ -27,7 +27,7 @@ pub struct JsDevice {
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {
     /// Opens the best device available. Does not fail for lack of a GPU unless `backend` is
-    /// `'gpu'`.
+    /// `'gpu'` or `'webgpu'`.
     pub fn create(options: Option<DeviceOptions>) -> PromiseOfDevice {
         let options: JsValue = options.map_or(JsValue::UNDEFINED, Into::into);
         let abort = options.clone();
@@ -185,6 +185,12 @@ impl JsDevice {
         begun(abort.as_ref(), &mut begin)
     }
 
+    /// Returns whether a buffer is on this device.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn owns(&self, buffer: &JsBuffer) -> Result<bool, JsValue> {
+        Ok(buffer.get()?.device().same_device(&self.get()?))
+    }
+
     /// Creates an empty batch: operations that are recorded first and then run together.
     pub fn batch(&self) -> Result<JsBatch, JsValue> {
         Ok(JsBatch::from(GpuCommandBatch::new(self.get()?)))
@@ -219,9 +225,13 @@ fn backend(choice: &JsValue) -> Result<Backend> {
     match choice.as_string().as_deref() {
         None if choice.is_undefined() => Ok(Backend::Auto),
         Some("auto") => Ok(Backend::Auto),
-        Some("gpu") => Ok(Backend::Gpu),
+        // The second is what `backend_name` returns for a GPU.
+        Some("gpu" | "webgpu") => Ok(Backend::Gpu),
         Some("simd") => Ok(Backend::Simd),
-        _ => Err(invalid("backend", choice, "'auto', 'gpu' or 'simd'")),
+        _ => {
+            let known = "'auto', 'gpu', 'webgpu' or 'simd'";
+            Err(invalid("backend", choice, known))
+        }
     }
 }
 
@@ -266,7 +276,8 @@ impl JsBuffer {
         Ok(self.get()?.len())
     }
 
-    /// The browser's `GPUBuffer`, at least as long as the values; undefined on SIMD.
+    /// The browser's `GPUBuffer`, at least as long as the values; undefined on SIMD. Your own WebGPU code may use it for
+    /// as long as it likes, also after `dispose`.
     #[wasm_bindgen(getter, js_name = gpuBuffer)]
     pub fn gpu_buffer(&self) -> Result<RawBuffer, JsValue> {
         let buffer = self.get()?;
@@ -283,12 +294,9 @@ impl JsBuffer {
         read(self.handle(), into, abort.as_ref())
     }
 
-    /// Releases the memory once no batch uses it: it then serves other results, also where code of yours still has its
-    /// `gpuBuffer`. Later calls fail with code `DISPOSED`.
+    /// Releases the memory once no batch uses it. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
-        if let Some(buffer) = self.buffer.take() {
-            buffer.take_back();
-        }
+        self.buffer.take();
     }
 }
 

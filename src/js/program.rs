@@ -12,7 +12,7 @@ use super::error::{Work, begun, to_js};
 use super::simd;
 use super::types::*;
 use crate::alloc::js_array as array;
-use crate::batch::{Argument, Program};
+use crate::batch::{Argument, Program, argument_name};
 use crate::device::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{BufferPlace, Plan};
@@ -49,7 +49,7 @@ impl JsProgram {
     /// Sets an argument of the next run. `core.js` calls it for each argument, in order.
     #[wasm_bindgen(skip_typescript, js_name = setValues)]
     pub fn set_values(&self, place: usize, values: JsValue) -> Result<(), JsValue> {
-        let argument = convert::array(values, "argument").and_then(|array| {
+        let argument = convert::array(values, argument_name(place)).and_then(|array| {
             Ok(if self.handle()?.is_on_gpu() {
                 JsArgument::Array(array)
             } else {

@@ -4,8 +4,11 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
-/** The back-end that runs operations: chosen automatically, the GPU, or the CPU's SIMD instructions. */
-export type BackendChoice = 'auto' | 'gpu' | 'simd';
+/**
+ * The back-end that runs operations: chosen automatically, the GPU, or the CPU's SIMD instructions. `'webgpu'`, the name
+ * that `device.backend` has for the GPU, is the same as `'gpu'`.
+ */
+export type BackendChoice = 'auto' | 'gpu' | 'webgpu' | 'simd';
 
 /** The back-end that was chosen. */
 export type BackendName = 'webgpu' | 'simd';

@@ -284,9 +284,9 @@ impl JsDevice {
 /// Returns the named reduction.
 fn fold(name: &JsValue) -> Result<Fold> {
     match name.as_string().as_deref() {
-        Some("sum") => Ok(Fold::of::<SumOp>()),
-        Some("max") => Ok(Fold::of::<MaxOp>()),
-        Some("min") => Ok(Fold::of::<MinOp>()),
+        Some("sum") => Fold::of::<SumOp>(),
+        Some("max") => Fold::of::<MaxOp>(),
+        Some("min") => Fold::of::<MinOp>(),
         _ => Err(invalid("reduction", name, "'sum', 'max' or 'min'")),
     }
 }

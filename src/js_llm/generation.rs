@@ -3,6 +3,9 @@
 use super::lent::Lent;
 use super::to_js;
 use crate::llm::{FinishReason, Generator, LanguageModel};
+use js_sys::Function;
+use std::pin::pin;
+use std::task::Poll;
 use wasm_bindgen::prelude::*;
 
 /// An answer; its sequence goes back to the model or the session when it is freed.
@@ -22,17 +25,27 @@ impl Generation {
 #[wasm_bindgen]
 impl Generation {
     /// Reads a block of the prompt, or generates a token once all of it was read. Returns the text
-    /// that is certain by now, or nothing where generation has ended.
-    pub async fn step(&mut self) -> Result<Option<String>, JsValue> {
-        let generator = &mut self.generator;
+    /// that is certain by now, or nothing where generation has ended. Stops early, without an error, where
+    /// `is_cancelled` returns true.
+    pub async fn step(&mut self, is_cancelled: Function) -> Result<Option<String>, JsValue> {
+        let (generator, model) = (&mut self.generator, &self.model);
         if generator.finished().is_some() {
             return Ok(None);
         }
-        let text = match generator.read_prompt(&self.model).await {
-            Ok(false) => generator.step(&self.model).await,
-            read => read.map(|_| String::new()),
+        let step = async {
+            match generator.read_prompt(model).await {
+                Ok(false) => generator.step(model).await,
+                read => read.map(|_| String::new()),
+            }
         };
+        let text = unless(&is_cancelled, step).await;
+        let text = text.unwrap_or_else(|| Ok(String::new()));
         text.map(Some).map_err(|error| to_js(&error))
+    }
+
+    /// Returns the text that is held back, after an error.
+    pub fn rest(&mut self) -> String {
+        self.generator.flush()
     }
 
     /// The number of tokens of the prompt.
@@ -77,4 +90,17 @@ impl Generation {
         };
         Some(reason.to_owned())
     }
+}
+
+/// Runs a future, which pauses between slices of its work, until a script cancels it; returns nothing then.
+pub(super) async fn unless<T>(is_cancelled: &Function, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| {
+        let cancelled = is_cancelled.call0(&JsValue::NULL);
+        if cancelled.is_ok_and(|cancelled| cancelled.is_truthy()) {
+            return Poll::Ready(None);
+        }
+        work.as_mut().poll(context).map(Some)
+    })
+    .await
 }

@@ -1,6 +1,6 @@
 //! A model that answers.
 
-use super::generation::Generation;
+use super::generation::{Generation, unless};
 use super::lent::{Home, Lent};
 use super::session::{Loras, Session};
 use super::{backend_name, get, integer, set, to_js};
@@ -9,7 +9,7 @@ use crate::llm::{
     EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
     Sequence,
 };
-use js_sys::{Array, Object};
+use js_sys::{Array, Function, Object};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
 
@@ -104,19 +104,24 @@ impl Model {
         self.loras.borrow_mut().remove(number);
     }
 
-    /// The vector of a text.
+    /// The vector of a text: of the last token, of all, or as the file says. An empty one where `is_cancelled` returns true
+    /// before.
     pub async fn embed(
         &self,
         text: String,
-        last: bool,
+        last: Option<bool>,
         normalize: bool,
+        is_cancelled: Function,
     ) -> Result<Vec<f32>, JsValue> {
         let options = EmbedOptions {
-            pooling: if last { Pooling::Last } else { Pooling::Mean },
+            pooling: last.map(|last| if last { Pooling::Last } else { Pooling::Mean }),
             normalize,
         };
-        let vectors = self.language.embed_async(&[text], options).await;
+        let texts = [text];
+        let embedding = self.language.embed_async(&texts, options);
+        let vectors = unless(&is_cancelled, embedding).await;
         vectors
+            .unwrap_or_else(|| Ok(Vec::new()))
             .map(|vectors| vectors.concat())
             .map_err(|error| to_js(&error))
     }

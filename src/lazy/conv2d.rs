@@ -6,9 +6,10 @@ use crate::error::{Error, Result};
 use crate::lazy::join::{concat, with_front_axis};
 use crate::lazy::movement::{check_positive, repeated_constant, reshape, view};
 use crate::lazy::node::{Kind, Node};
-use crate::lazy::shape::{check_shape, mismatch};
+use crate::lazy::shape::{check_result, mismatch};
 use crate::lazy::tensor::Tensor;
 use crate::lazy::view::Walk;
+use crate::ops::shape::MAX_KERNEL_SIDE;
 use crate::ops::{Conv2d, ConvLayer};
 
 /// The elements beyond the border of an image.
@@ -186,10 +187,10 @@ fn check_layer(x: &Node, weights: &Node, groups: usize) -> Result<()> {
 fn convolve(images: Arc<Node>, weights: &Arc<Node>, options: &ConvOptions) -> Result<Arc<Node>> {
     let lengths = [images.shape[2], images.shape[3]];
     let kernel = [weights.shape[2], weights.shape[3]];
-    let window = [0, 1].map(|k| {
-        let between = (kernel[k] - 1).saturating_mul(options.dilation[k]);
-        between.saturating_add(1)
-    });
+    let window = [
+        spread(kernel[0], options.dilation[0])?,
+        spread(kernel[1], options.dilation[1])?,
+    ];
     let sides = [0, 1].map(|k| options.sides(k, lengths[k], window[k]));
     // The kernels themselves pad by zeros.
     let is_same = options.border == Border::Zeros && options.padding.is_none();
@@ -201,14 +202,25 @@ fn convolve(images: Arc<Node>, weights: &Arc<Node>, options: &ConvOptions) -> Re
     }
     let fits = |k: usize| is_same || window[k] <= padded.shape[k + 2];
     if !fits(0) || !fits(1) {
-        let kernel = format!("a kernel of {window:?} elements");
-        let message = format!(
-            "{kernel} does not fit into images of {:?}",
-            &padded.shape[2..]
-        );
+        let dilation = options.dilation;
+        let kernel = format!("a kernel of {kernel:?} elements with dilation {dilation:?}");
+        let images = &padded.shape[2..];
+        let message = format!("{kernel} does not fit into images of {images:?}");
         return Err(mismatch("conv2d", message));
     }
     layer(&padded, weights, options, is_same)
+}
+
+/// Returns the number of elements of an axis over which a kernel of `side` elements spreads.
+fn spread(side: usize, dilation: usize) -> Result<usize> {
+    let spread = (side - 1).checked_mul(dilation);
+    let window = spread.and_then(|spread| spread.checked_add(1));
+    let window = window.filter(|&window| window <= MAX_KERNEL_SIDE);
+    window.ok_or_else(|| {
+        let spread = format!("the {side} elements of the kernel spread over {MAX_KERNEL_SIDE}");
+        let requirement = format!("such that {spread} at most");
+        Error::invalid("dilation", dilation.to_string(), requirement)
+    })
 }
 
 fn layer(
@@ -236,7 +248,7 @@ fn layer(
         .with_dilation(options.dilation[0], options.dilation[1]);
     let (rows, cols) = layer.output_shape();
     let shape = [batch, filters, rows, cols];
-    check_shape(&shape)?;
+    check_result(&shape)?;
     Ok(Node::operation(
         Kind::Convolve(layer),
         &[images, weights],
@@ -251,8 +263,8 @@ fn pad(x: &Arc<Node>, axis: usize, sides: [usize; 2], border: Border) -> Result<
     if border == Border::Reflect && most >= x.shape[axis] {
         let limit = x.shape[axis] - 1;
         let needed = format!("at most {limit} for axis {axis} of shape {:?}", x.shape);
-        let message = format!("padding by reflection is {most}, but must be {needed}");
-        return Err(mismatch("conv2d", message));
+        let value = format!("{most} by reflection");
+        return Err(Error::invalid("padding", value, needed));
     }
     let mut parts = Vec::new();
     if before > 0 {
@@ -275,7 +287,7 @@ fn beyond(
 ) -> Result<Arc<Node>> {
     let mut shape = x.shape.clone();
     let length = std::mem::replace(&mut shape[axis], count);
-    check_shape(&shape)?;
+    check_result(&shape)?;
     let mut walk = Walk::along(shape.len());
     match border {
         Border::Zeros => return Ok(repeated_constant(0.0, &shape)),

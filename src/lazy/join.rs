@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::lazy::axes::axis_of;
+use crate::lazy::elementwise::elementwise;
 use crate::lazy::movement::{check_positive, reshape, unsqueeze};
-use crate::lazy::node::{Kind, Node, Source};
-use crate::lazy::shape::{check_shape, mismatch};
+use crate::lazy::node::{Kind, Node};
+use crate::lazy::shape::{check_axis, check_result, mismatch};
 use crate::lazy::tensor::Tensor;
 use crate::ops::Op;
-use crate::ops::indices::position;
-use crate::ops::shape::{MAX_EXACT_INDEX, check_limit, number};
+use crate::ops::shape::{MAX_EXACT_INDEX, check_limit};
 
 /// Joined tensors, and elements by their indices, which are whole numbers.
 ///
@@ -59,8 +59,9 @@ impl Tensor {
     /// Returns the elements of an axis by their indices: a result of the shape of `indices` in the place of the axis.
     ///
     /// # Errors
-    /// `InvalidArgument` for an index beyond the axis where the host has the indices. Where they are computed, or a
-    /// buffer of a device, the result is NaN there.
+    /// `InvalidArgument` for an index beyond the axis where the host had the indices: `indices` is a tensor of values,
+    /// and be it in another shape. Where a device computed them, or [`from_buffer`](crate::Tensors::from_buffer) has them, the result is NaN for an index
+    /// beyond the axis, on every back-end.
     #[doc(alias = "take")]
     #[doc(alias = "index_select")]
     #[doc(alias = "embedding")]
@@ -70,24 +71,35 @@ impl Tensor {
         let len = self.shape()[axis];
         let (before, after) = (&self.shape()[..axis], &self.shape()[axis + 1..]);
         let shape = [before, &indices.shape, after].concat();
-        check_shape(&shape)?;
+        check_result(&shape)?;
         check_limit("the length of the axis", len, MAX_EXACT_INDEX)?;
-        check_indices(&indices, len)?;
+        if let Some(given) = indices.given_indices() {
+            given.check("indices", len)?;
+        }
         let kind = Kind::Gather { axis };
         Ok(self.with(Node::operation(kind, &[&self.node, &indices], &shape)))
     }
 
     /// Returns 1 where the last axis, which is new and has `classes` elements, is at the index that this tensor has,
     /// and 0 elsewhere.
+    ///
+    /// # Errors
+    /// As of [`gather`](Self::gather): `InvalidArgument` for an index that is not below `classes` where the host had
+    /// it. Where a device computed it, the row of such an index is NaN.
     pub fn one_hot(&self, classes: usize) -> Result<Tensor> {
         check_positive("classes", classes)?;
         check_limit("the number of classes", classes, MAX_EXACT_INDEX)?;
         let x = unsqueeze(&self.node, -1)?;
         let shape = [self.shape(), &[classes]].concat();
-        check_shape(&shape)?;
+        check_result(&shape)?;
         let range = Node::operation(Kind::Range, &[], &[classes]);
         let kind = Kind::Elementwise(Op::Equal);
-        Ok(self.with(Node::truth(kind, &[&x, &range], &shape)))
+        let is_at = Node::truth(kind, &[&x, &range], &shape);
+        if let Some(given) = self.node.given_indices() {
+            return given.check("indices", classes).map(|()| self.with(is_at));
+        }
+        let added = zero_or_nan(&x, classes);
+        Ok(self.with(elementwise(Op::VecAdd, &[&is_at, &added], &shape)))
     }
 
     /// Returns the `k` largest elements of the last axis, from the largest on, and their indices. NaN comes before
@@ -97,9 +109,14 @@ impl Tensor {
         check_positive("k", k)?;
         let cols = self.shape().last().copied().unwrap_or(0);
         check_limit("the length of the last axis", cols, MAX_EXACT_INDEX)?;
+        if self.rank() == 0 {
+            let message = "a scalar has no axis to rank along".to_owned();
+            return Err(mismatch("top_k", message));
+        }
         if k > cols {
-            let has = format!("`k` is {k}, but the last axis of shape {:?}", self.shape());
-            return Err(mismatch("top_k", format!("{has} has {cols} elements")));
+            let axis = format!("the length of the last axis of shape {:?}", self.shape());
+            let requirement = format!("at most {cols}, {axis}");
+            return Err(Error::invalid("k", k.to_string(), requirement));
         }
         let mut shape = self.shape().to_vec();
         shape.pop();
@@ -124,18 +141,16 @@ impl Tensor {
     }
 }
 
-/// Checks the indices that the host has.
-fn check_indices(indices: &Node, len: usize) -> Result<()> {
-    let Some(Source::Values(values)) = indices.source() else {
-        return Ok(());
-    };
-    match values.iter().find(|&&index| position(index, len).is_none()) {
-        None => Ok(()),
-        Some(&index) => {
-            let requirement = format!("whole numbers from 0 and below {len}");
-            Err(Error::invalid("indices", number(index), requirement))
-        }
-    }
+/// Records 0 where elements are indices below `count`, and NaN elsewhere.
+fn zero_or_nan(indices: &Arc<Node>, count: usize) -> Arc<Node> {
+    let record = |op, inputs: &[&Arc<Node>]| elementwise(op, inputs, &indices.shape);
+    let max = (count - 1) as f32;
+    let within = record(Op::Clip { min: 0.0, max }, &[indices]);
+    let nearest = record(Op::Floor, &[&within]);
+    let is_index = record(Op::Equal, &[&nearest, indices]);
+    // The square root of −1 is NaN.
+    let below = record(Op::Sub, &[&is_index, &Node::constant(1.0)]);
+    record(Op::Sqrt, &[&below])
 }
 
 /// Records the join of nodes along an axis of the first one.
@@ -155,9 +170,11 @@ pub(super) fn concat(op: &'static str, parts: &[Arc<Node>], axis: usize) -> Resu
             let needed = format!("{:?} except along axis {axis}", first.shape);
             return Err(mismatch(op, format!("{has}, which must equal {needed}")));
         }
-        shape[axis] = shape[axis].saturating_add(length);
+        // Two lengths of axes fit, so the sum is exact.
+        shape[axis] += length;
+        check_axis(shape[axis])?;
     }
-    check_shape(&shape)?;
+    check_result(&shape)?;
     let full: Vec<&Arc<Node>> = parts.iter().filter(|part| part.size() > 0).collect();
     match full[..] {
         [one] => Ok(Arc::clone(one)),

@@ -7,7 +7,7 @@ use crate::lazy::axes::axis_of;
 use crate::lazy::join::with_front_axis;
 use crate::lazy::movement::{repeated_constant, reshape};
 use crate::lazy::node::{Kind, Node, Rows};
-use crate::lazy::shape::{broadcast, check_shape, mismatch, reduced};
+use crate::lazy::shape::{broadcast, check_result, mismatch, reduced};
 use crate::lazy::tensor::Tensor;
 use crate::ops::shape::output_len;
 
@@ -150,6 +150,6 @@ fn product_shape(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let (b_lead, b_last) = b.split_at(b.len() - 2);
     let mut shape = broadcast("matmul", &[("a", a_lead), ("b", b_lead)])?;
     shape.extend([a_last[0], b_last[1]]);
-    check_shape(&shape)?;
+    check_result(&shape)?;
     Ok(shape)
 }

@@ -121,8 +121,12 @@ impl Tensor {
         let axis = axis_of(axis, self.shape())?;
         let len = self.shape()[axis] as isize;
         if !(-len..len).contains(&index) {
-            let message = format!("index {index} is not on axis {axis}, which has {len} elements");
-            return Err(mismatch("at", message));
+            let axis = format!("axis {axis} of shape {:?}", self.shape());
+            let requirement = match len {
+                0 => format!("on an axis with elements, unlike {axis}"),
+                _ => format!("from {} to {} on {axis}", -len, len - 1),
+            };
+            return Err(Error::invalid("index", index.to_string(), requirement));
         }
         let mut walk = Walk::along(self.rank());
         walk.starts[axis] = index.rem_euclid(len) as usize;

@@ -1,12 +1,14 @@
 //! Nodes of a graph, which the methods of tensors record.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::device::buffer::DeviceBuffer;
+use crate::error::Result;
 use crate::lazy::shape::size_of;
 use crate::lazy::view::Walk;
-use crate::ops::{AxisFold, ConvLayer, Op};
+use crate::ops::indices::WorstIndex;
+use crate::ops::{AxisFold, ConvLayer, Op, Reduction};
 
 /// An operation of a node. What it does not hold follows from the shapes of its node and of the inputs.
 #[derive(Clone, Debug)]
@@ -21,6 +23,12 @@ pub(super) enum Kind {
     Reshape,
     Reduce {
         fold: AxisFold,
+        axes: Vec<usize>,
+        keep_dims: bool,
+    },
+    /// A reduction of the user's own.
+    CustomReduce {
+        reduction: Reduction,
         axes: Vec<usize>,
         keep_dims: bool,
     },
@@ -95,7 +103,35 @@ pub(super) struct Node {
     pub(super) is_truth: bool,
     /// Whether the values of a leaf went to the device before.
     was_used: AtomicBool,
+    /// The elements as indices, if the host had them.
+    worst_index: OnceLock<GivenIndices>,
     state: Mutex<State>,
+}
+
+/// The elements of a node that the host had, as indices.
+#[derive(Clone, Copy)]
+pub(super) struct GivenIndices {
+    worst: WorstIndex,
+    /// Whether the elements lie in the order in which they were given.
+    in_order: bool,
+}
+
+impl GivenIndices {
+    /// Checks that all elements are indices below `count`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with an index that is none.
+    pub(super) fn check(self, what: &'static str, count: usize) -> Result<()> {
+        self.worst.check(what, count, self.in_order)
+    }
+}
+
+/// A step towards the values that a node's elements are.
+enum Origin {
+    Given(GivenIndices),
+    /// All elements of another node; whether they lie in its order.
+    Moved(Arc<Node>, bool),
+    Computed,
 }
 
 impl Node {
@@ -137,6 +173,7 @@ impl Node {
             shape: shape.to_vec(),
             is_truth,
             was_used: AtomicBool::new(false),
+            worst_index: OnceLock::new(),
             state: Mutex::new(state),
         })
     }
@@ -159,8 +196,55 @@ impl Node {
         }
     }
 
+    /// Returns the elements as indices if they are all of the values that the caller gave to a leaf, in any order and
+    /// repeated, wherever these are now; `None` of elements that a device computed or that came in a buffer.
+    pub(super) fn given_indices(&self) -> Option<GivenIndices> {
+        let (mut origin, mut in_order) = (self.origin(), true);
+        loop {
+            match origin {
+                Origin::Given(given) => {
+                    let in_order = in_order && given.in_order;
+                    return Some(GivenIndices { in_order, ..given });
+                }
+                Origin::Moved(node, keeps_order) => {
+                    in_order &= keeps_order;
+                    origin = node.origin();
+                }
+                Origin::Computed => return None,
+            }
+        }
+    }
+
+    fn origin(&self) -> Origin {
+        if let Some(&given) = self.worst_index.get() {
+            return Origin::Given(given);
+        }
+        match &*self.locked() {
+            State::Leaf(Source::Values(values)) => {
+                let in_order = true;
+                let of = || GivenIndices {
+                    worst: WorstIndex::of(values),
+                    in_order,
+                };
+                Origin::Given(*self.worst_index.get_or_init(of))
+            }
+            State::Operation(kind, inputs) => match (&**kind, &inputs[..]) {
+                (Kind::Reshape, [x]) => Origin::Moved(Arc::clone(x), true),
+                (Kind::View(walk), [x]) if walk.shows_all(&x.shape, &self.shape) => {
+                    Origin::Moved(Arc::clone(x), false)
+                }
+                _ => Origin::Computed,
+            },
+            State::Leaf(Source::Buffer(_)) => Origin::Computed,
+        }
+    }
+
     /// Makes a leaf of the node, and forgets what it was computed from. A leaf on the device stays what it is.
     pub(super) fn settle(&self, buffer: DeviceBuffer) {
+        // What the host knows now it knows later, so that the same mistake is always an error.
+        if let Some(given) = self.given_indices() {
+            let _ = self.worst_index.set(given);
+        }
         let mut state = self.locked();
         if matches!(&*state, State::Leaf(Source::Buffer(_))) {
             return;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ops::MAX_AXES;
-use crate::ops::shape::{check_limit, product};
+use crate::ops::shape::{check_limit, overflow, volume_of};
 
 /// Creates an error of shapes that names the operation.
 pub(super) fn mismatch(op: &'static str, message: String) -> Error {
@@ -18,18 +18,28 @@ pub(super) fn size_of(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 
-/// Checks that a shape has few enough axes and elements.
+/// Checks that a shape that the caller gave has few enough axes and elements.
 pub(super) fn check_shape(shape: &[usize]) -> Result<()> {
+    check_shape_of("tensor", shape)
+}
+
+/// Checks that the shape of a result has few enough axes and elements.
+pub(super) fn check_result(shape: &[usize]) -> Result<()> {
+    check_shape_of("result", shape)
+}
+
+fn check_shape_of(what: &'static str, shape: &[usize]) -> Result<()> {
     check_limit("the number of axes", shape.len(), MAX_AXES)?;
-    if !shape.contains(&0) {
-        let mut size = 1;
-        for &length in shape {
-            size = product("shape", size, length)?;
-        }
+    if !shape.contains(&0) && volume_of(shape).is_none() {
+        return Err(overflow(what, shape));
     }
     // Places on an axis are also counted from its end, as negative numbers.
-    let within = |&length| check_limit("the length of an axis", length, isize::MAX as usize);
-    shape.iter().try_for_each(within)
+    shape.iter().try_for_each(|&length| check_axis(length))
+}
+
+/// Checks that the indices of an axis of this length are numbers with a sign.
+pub(super) fn check_axis(length: usize) -> Result<()> {
+    check_limit("the length of an axis", length, isize::MAX as usize)
 }
 
 /// Returns the shape that two shapes broadcast to; `None` if they do not.
@@ -61,7 +71,7 @@ pub(super) fn broadcast(op: &'static str, named: &[Named<'_>]) -> Result<Vec<usi
             mismatch(op, format!("{has}, which does not broadcast with {other}"))
         })?;
     }
-    check_shape(&result)?;
+    check_result(&result)?;
     Ok(result)
 }
 
@@ -88,15 +98,19 @@ fn with_computed_length(from: &[usize], target: &[isize]) -> Result<Vec<usize>> 
         let length = if Some(axis) == unknown { 1 } else { length };
         shape.push(usize::try_from(length).map_err(|_| invalid_length(target, length))?);
     }
-    check_shape(&shape)?;
-    if let Some(axis) = unknown {
-        let (own, rest) = (size_of(from), size_of(&shape));
-        if rest == 0 || own % rest != 0 {
+    let Some(axis) = unknown else {
+        check_shape(&shape)?;
+        return Ok(shape);
+    };
+    check_limit("the number of axes", shape.len(), MAX_AXES)?;
+    let own = size_of(from);
+    match volume_of(&shape) {
+        Some(rest) if rest > 0 && own.is_multiple_of(rest) => shape[axis] = own / rest,
+        _ => {
             let has = format!("shape {from:?} of {own} elements");
             let message = format!("{has} does not divide into {target:?}");
             return Err(mismatch("reshape", message));
         }
-        shape[axis] = own / rest;
     }
     Ok(shape)
 }

@@ -3,7 +3,6 @@
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
 use crate::error::{Error, Result};
-use crate::lazy::shape::mismatch;
 
 /// A range of an axis with a step: `1..4`, `2..`, `..-1` or `Slice::from(..).step(2)`. Negative ends count from the end
 /// of the axis.
@@ -59,8 +58,9 @@ impl Slice {
         } else {
             (len - 1, len - 1)
         };
-        let start = index(start, first, most, axis, len)?;
-        let end = index(end, if step > 0 { len } else { -1 }, len, axis, len)?;
+        let beyond = || self.beyond(axis, len);
+        let start = index(start, first, most, len).ok_or_else(beyond)?;
+        let end = index(end, if step > 0 { len } else { -1 }, len, len).ok_or_else(beyond)?;
         let between = if step > 0 { end - start } else { start - end };
         Ok(Indices {
             start: start.max(0) as usize,
@@ -68,24 +68,30 @@ impl Slice {
             len: (between.max(0) as usize).div_ceil(step.unsigned_abs()),
         })
     }
+
+    /// Creates the error of a range with an end beyond an axis of `len` elements.
+    fn beyond(self, axis: usize, len: isize) -> Error {
+        let end = |end: Option<isize>| end.map_or_else(String::new, |end| end.to_string());
+        let value = format!("{}..{}", end(self.start), end(self.end));
+        let value = if self.step == 1 {
+            value
+        } else {
+            format!("{value} by steps of {}", self.step)
+        };
+        let requirement = format!(
+            "from {} to {len} for the {len} elements of axis {axis}",
+            -len
+        );
+        Error::invalid("range", value, requirement)
+    }
 }
 
-/// Returns an end of the range from 0 on.
-fn index(
-    given: Option<isize>,
-    missing: isize,
-    most: isize,
-    axis: usize,
-    len: isize,
-) -> Result<isize> {
+/// Returns an end of the range from 0 on; `None` beyond the axis.
+fn index(given: Option<isize>, missing: isize, most: isize, len: isize) -> Option<isize> {
     match given {
-        None => Ok(missing),
-        Some(at) if (-len..=most).contains(&at) => Ok(if at < 0 { at + len } else { at }),
-        Some(at) => {
-            let what = format!("an end of the range is {at}");
-            let message = format!("{what}, but axis {axis} has {len} elements");
-            Err(mismatch("slice", message))
-        }
+        None => Some(missing),
+        Some(at) if (-len..=most).contains(&at) => Some(if at < 0 { at + len } else { at }),
+        Some(_) => None,
     }
 }
 

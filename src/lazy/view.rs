@@ -24,6 +24,17 @@ pub(super) struct Walk {
     pub(super) starts: Vec<usize>,
 }
 
+impl Walk {
+    /// Returns whether a view of shape `to` shows each element of one of shape `from`.
+    pub(super) fn shows_all(&self, from: &[usize], to: &[usize]) -> bool {
+        let shows = |(axis, &length): (usize, &usize)| {
+            let mut own = self.axes.iter().zip(to);
+            length == 1 || own.any(|(&of, &shown)| of == Some(axis) && shown == length)
+        };
+        from.iter().enumerate().all(shows)
+    }
+}
+
 impl View {
     /// Returns the view of all elements of a buffer in order.
     pub(super) fn dense(id: BufferId, shape: &[usize]) -> Self {

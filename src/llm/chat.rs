@@ -4,10 +4,12 @@
 #[cfg_attr(feature = "llm", path = "chat/linked.rs")]
 #[cfg_attr(not(feature = "llm"), path = "chat/imported.rs")]
 mod library;
+mod text;
 
 use super::LanguageModel;
 use crate::error::Result;
 pub(crate) use library::{ChatTemplate, Constraint, Vocabulary};
+pub(crate) use text::Text;
 
 impl LanguageModel {
     /// Reads a JSON schema that an answer of this model shall have.
@@ -15,11 +17,26 @@ impl LanguageModel {
     /// # Errors
     /// `InvalidArgument` if it is damaged, or needs what is not supported.
     pub(super) fn constraint(&self, schema: &str) -> Result<Constraint> {
-        Constraint::new(self.trie.get_or_init(|| self.vocabulary()), schema)
+        let vocabulary = if let Some(vocabulary) = self.trie.get() {
+            vocabulary
+        } else {
+            let vocabulary = self.vocabulary()?;
+            self.trie.get_or_init(|| vocabulary)
+        };
+        Constraint::new(vocabulary, schema)
     }
 
-    fn vocabulary(&self) -> Vocabulary {
-        let tokens = 0..self.model.vocabulary() as u32;
+    /// Returns the vocabulary of schemas. One without a token that ends answers gets one more token for it, which no logit
+    /// stands for: the parser needs one, and answers end where the JSON is complete.
+    fn vocabulary(&self) -> Result<Vocabulary> {
+        let len = self.model.vocabulary() as u32;
+        let added = [len];
+        let ends = if self.ends.is_empty() {
+            &added
+        } else {
+            &*self.ends
+        };
+        let tokens = 0..len + u32::from(self.ends.is_empty());
         let words = tokens.map(|token| {
             let mut bytes = Vec::new();
             if (token as usize) < self.tokenizer.len() {
@@ -27,7 +44,7 @@ impl LanguageModel {
             }
             bytes
         });
-        Vocabulary::new(words, &self.ends)
+        Vocabulary::new(words, ends)
     }
 }
 

@@ -3,12 +3,13 @@
 use super::LanguageModel;
 use crate::error::{Error, Result};
 
-/// A message of a conversation.
+/// A message of a conversation. Later versions may add fields: [`Message::new`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Message {
     /// Who says it: `system`, `user` or `assistant`.
     pub role: String,
-    /// What it says.
+    /// What it says. A content `null`, as chat APIs have it, is an empty text.
     pub content: String,
 }
 
@@ -19,6 +20,29 @@ impl Message {
             role: role.into(),
             content: content.into(),
         }
+    }
+
+    /// A message whose content is a list of text parts, as chat APIs have it: one after the other.
+    pub fn from_parts<T: AsRef<str>>(
+        role: impl Into<String>,
+        parts: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let mut content = String::new();
+        parts
+            .into_iter()
+            .for_each(|part| content.push_str(part.as_ref()));
+        Self::new(role, content)
+    }
+
+    /// Refuses a role in which control tokens could stand, since templates write roles among their own.
+    pub(super) fn check_role(&self) -> Result<()> {
+        let role = &self.role;
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if !role.is_empty() && role.bytes().all(is_of_name) {
+            return Ok(());
+        }
+        let requirement = "made of letters, digits, `_` and `-`";
+        Err(Error::invalid("role", format!("'{role}'"), requirement))
     }
 
     /// The messages that scripts pass: the role and the content of each, one after the other.
@@ -46,29 +70,15 @@ impl Message {
     }
 }
 
-/// Stands around the position of a message's content while the template is rendered: characters of
-/// a private plane, so that users' texts do not hold them by chance.
-const MARK: char = '\u{10fff0}';
-
 impl LanguageModel {
-    /// The tokens of a conversation. Control tokens come from the template only: a user's `<|im_end|>`
-    /// is text, and no role may have it.
-    pub(crate) fn conversation(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        messages
-            .iter()
-            .try_for_each(|message| check_role(&message.role))?;
-        let plain = self.render(messages)?;
-        let marked: Vec<Message> = messages.iter().map(mark).collect();
-        let marked = self.render(&marked)?;
-        let parts = marked.split(MARK).enumerate();
-        let parts = parts.map(|(index, part)| (part, index % 2 == 0));
-        // A template that changes the contents is taken as it is if no control token stands in
-        // them.
-        let mut tokens = if marked.replace(MARK, "") == plain {
-            self.tokenizer.encode_parts(parts)?
-        } else {
-            self.unmarked(&plain, messages)?
-        };
+    /// The tokens of a conversation, by the file's template, as [`LanguageModel::chat`] reads them. Control tokens come from
+    /// the template only, whatever it does with the messages: a user's `<|im_end|>` is text.
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::render`].
+    pub fn conversation(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        let text = self.rendered(messages)?;
+        let mut tokens = self.tokenizer.encode_parts(text.parts())?;
         // Many templates write the first token themselves.
         if let Some(begin) = self.tokenizer.begin()
             && tokens.first() != Some(&begin)
@@ -77,38 +87,4 @@ impl LanguageModel {
         }
         Ok(tokens)
     }
-
-    fn unmarked(&self, plain: &str, messages: &[Message]) -> Result<Vec<u32>> {
-        for message in messages {
-            let content = &message.content;
-            if self.tokenize(content, true)? != self.tokenize(content, false)? {
-                let what = "a text with the model's control tokens";
-                return Err(Error::invalid("messages", what, "plain for this template"));
-            }
-        }
-        self.tokenize(plain, true)
-    }
-}
-
-/// Refuses a role in which control tokens could stand, since templates write roles among their own.
-fn check_role(role: &str) -> Result<()> {
-    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if !role.is_empty() && role.bytes().all(is_of_name) {
-        return Ok(());
-    }
-    let requirement = "made of letters, digits, `_` and `-`";
-    Err(Error::invalid("role", format!("'{role}'"), requirement))
-}
-
-/// White space around the content stays outside the marks, since some templates trim it.
-fn mark(message: &Message) -> Message {
-    let content = message.content.replace(MARK, "");
-    let (start, end) = (content.trim_start(), content.trim_end());
-    let before = &content[..content.len() - start.len()];
-    let after = &content[end.len()..];
-    let content = content.trim();
-    // Content of nothing but white space stands before the marks.
-    let after = if content.is_empty() { "" } else { after };
-    let content = format!("{before}{MARK}{content}{MARK}{after}");
-    Message::new(message.role.clone(), content)
 }

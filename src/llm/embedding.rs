@@ -1,16 +1,15 @@
 //! Embeddings of texts.
 
-use super::LanguageModel;
 use super::model::Wanted;
 use super::sequence::Sequence;
+use super::{LanguageModel, Value};
 use crate::error::{Error, Result};
 
 /// How the values of a text's tokens become one vector.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pooling {
     /// The mean of all tokens.
-    #[default]
     Mean,
     /// The last token, which has seen all others.
     Last,
@@ -20,8 +19,8 @@ pub enum Pooling {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EmbedOptions {
-    /// How tokens become one vector.
-    pub pooling: Pooling,
+    /// How tokens become one vector: by default as the file says, and their mean if it does not.
+    pub pooling: Option<Pooling>,
     /// Whether vectors are divided by their Euclidean length, so that products of two are cosines.
     pub normalize: bool,
 }
@@ -29,39 +28,56 @@ pub struct EmbedOptions {
 impl Default for EmbedOptions {
     fn default() -> Self {
         Self {
-            pooling: Pooling::default(),
+            pooling: None,
             normalize: true,
         }
     }
 }
 
 impl LanguageModel {
-    /// Returns a vector for each text: the values after the model's last norm, pooled.
+    /// Returns a vector for each text: the values after the model's last norm, pooled. A text ends with the token that ends
+    /// texts if the file asks for it (`tokenizer.ggml.add_eos_token`).
     ///
     /// # Errors
-    /// `Empty` for a text of no tokens, `LimitExceeded` for one that is longer than the context;
+    /// `InvalidModel` if the file pools in a way that is not supported and the options do not say how; `Empty` for a text of no tokens, `LimitExceeded` for one that is longer than the context;
     /// `InvalidArgument` for one that the tokenizer cannot split; `OutOfMemory`; on a GPU `DeviceLost` and `Gpu`.
     pub async fn embed_async(
         &self,
         texts: &[impl AsRef<str>],
         options: EmbedOptions,
     ) -> Result<Vec<Vec<f32>>> {
+        let pooling = options.pooling.map_or_else(|| self.pooling(), Ok)?;
         let mut sequence = Sequence::new(self)?;
         let mut vectors = Vec::new();
         for text in texts {
-            let tokens = self.continuation(text.as_ref())?;
+            let mut tokens = self.continuation(text.as_ref())?;
             if tokens.is_empty() {
                 return Err(Error::Empty { op: "embed" });
             }
+            tokens.extend(self.tokenizer.end());
             sequence.rewind(0)?;
             let rows = sequence.read(self, &tokens, Wanted::Hidden).await?;
-            let mut vector = pool(&rows, self.model.config.width, options.pooling);
+            let mut vector = pool(&rows, self.model.config.width, pooling);
             if options.normalize {
                 normalize(&mut vector);
             }
             vectors.push(vector);
         }
         Ok(vectors)
+    }
+
+    /// How the file says that tokens become one vector.
+    fn pooling(&self) -> Result<Pooling> {
+        let file = &self.model.file;
+        let architecture = file.text("general.architecture")?.unwrap_or_default();
+        let key = format!("{architecture}.pooling_type");
+        let of = |value: Value<'_>| match value.as_u64()? {
+            0 | 1 => Some(Pooling::Mean),
+            3 => Some(Pooling::Last),
+            _ => None,
+        };
+        let requirement = "0 (none), 1 (mean) or 3 (last) for `embed` without the option `pooling`";
+        Ok(file.typed(&key, of, requirement)?.unwrap_or(Pooling::Mean))
     }
 
     /// Blocking version of [`LanguageModel::embed_async`].

@@ -1,12 +1,12 @@
 //! Generation: an iterator of text.
 
 use super::ahead::Ahead;
+use super::answer_text::AnswerText;
 use super::chat::{Constraint, forbid};
 use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{MOST_CHOICES, Wanted};
 use super::sampling::{Sampler, Sampling, require_token};
 use super::sequence::Sequence;
-use super::tokenizer::Utf8Stream;
 use super::{LanguageModel, ScaledLora};
 use crate::error::{Error, Result};
 use crate::graph::choice::RANKED;
@@ -21,7 +21,8 @@ pub struct GenerateOptions {
     /// Texts that end the answer, without being part of it.
     pub stop: Vec<String>,
     /// Tokens of the answer that exist already, such as those of a generation that a lost device cut off.
-    /// Generation goes on after them: it returns the text that follows theirs.
+    /// Generation goes on after them: it returns the text that follows their whole characters. A stop string may begin in
+    /// their text: it ends the answer as if there had been no cut.
     pub after: Vec<u32>,
     /// The choice of tokens.
     pub sampling: Sampling,
@@ -107,9 +108,7 @@ pub(crate) struct Generator<S> {
     /// This result for the last token that was read; empty until the prompt has been read.
     logits: Vec<f32>,
     ahead: Ahead,
-    stream: Utf8Stream,
-    /// Text that may be the beginning of a stop string.
-    held: String,
+    text: AnswerText,
     /// The tokens of the answer, of which the last one may not be in the sequence yet.
     generated: Vec<u32>,
     unread: Option<u32>,
@@ -151,11 +150,10 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
             constraint,
             allowed: None,
             finished: (options.max_tokens == 0).then_some(FinishReason::Length),
+            text: AnswerText::new(&options.stop),
             options,
             logits: Vec::new(),
             ahead: Ahead::default(),
-            stream: Utf8Stream::default(),
-            held: String::new(),
             generated: Vec::new(),
             unread: None,
             resumed: after.len(),
@@ -163,9 +161,9 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         };
         generator.sampler.skip(after.len());
         for token in after {
-            // The text that is certain by now was returned before.
             drop(generator.accept(model, token)?);
         }
+        generator.text.begin();
         generator.unread = None;
         Ok(generator)
     }
@@ -282,9 +280,10 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         self.unread = Some(token);
         let mut bytes = Vec::new();
         model.tokenizer.decode(token, false, &mut bytes);
-        let text = self.stream.push(&bytes);
-        self.held.push_str(&text);
-        let text = self.release();
+        let text = self.text.push(&bytes);
+        if self.text.is_stopped() {
+            self.finished = Some(FinishReason::Stop);
+        }
         let full = self.generated.len() >= self.options.max_tokens
             || self.sequence.tokens().len() >= model.context_length();
         if self.finished.is_some() || !(complete || full) {
@@ -298,27 +297,14 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         Ok(text + &self.finish(reason))
     }
 
-    /// What of the held text can no longer belong to a stop string.
-    fn release(&mut self) -> String {
-        let stops = || self.options.stop.iter().filter(|stop| !stop.is_empty());
-        if let Some(at) = stops()
-            .filter_map(|stop| self.held.find(stop.as_str()))
-            .min()
-        {
-            self.finished = Some(FinishReason::Stop);
-            self.held.truncate(at);
-            return std::mem::take(&mut self.held);
-        }
-        let starts = |at: &usize| stops().any(|stop| stop.starts_with(&self.held[*at..]));
-        let mut ends = self.held.char_indices().map(|(at, _)| at);
-        let keep = ends.find(starts).unwrap_or(self.held.len());
-        let rest = self.held.split_off(keep);
-        std::mem::replace(&mut self.held, rest)
+    /// Returns the text that is held back, for an answer that breaks off.
+    pub(crate) fn flush(&mut self) -> String {
+        self.text.flush()
     }
 
     fn finish(&mut self, reason: FinishReason) -> String {
         self.finished = Some(reason);
-        std::mem::take(&mut self.held) + &self.stream.finish()
+        self.text.finish()
     }
 }
 

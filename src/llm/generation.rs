@@ -6,7 +6,8 @@ mod blocking;
 use super::generate::{Continued, Generator};
 use super::sequence::Sequence;
 use super::{FinishReason, GenerateOptions, LanguageModel, Message, Session, TokenLogprobs};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::runtime::pause;
 
 /// An answer, which [`Generation::next_async`] generates piece by piece; natively it is an iterator, too. Each piece of
 /// text ends with a whole character. Dropping it cancels the rest.
@@ -15,6 +16,8 @@ pub struct Generation<'a> {
     model: LanguageModel,
     generator: Generator<Continued<'a>>,
     failed: bool,
+    /// The error to return next.
+    error: Option<Error>,
 }
 
 impl<'a> Generation<'a> {
@@ -26,11 +29,14 @@ impl<'a> Generation<'a> {
         options: GenerateOptions,
     ) -> Result<Self> {
         let mut generator = Generator::new(model, sequence, prompt, options)?;
-        while generator.read_prompt(model).await? {}
+        while generator.read_prompt(model).await? {
+            pause().await;
+        }
         Ok(Self {
             model: model.clone(),
             generator,
             failed: false,
+            error: None,
         })
     }
 
@@ -61,16 +67,26 @@ impl<'a> Generation<'a> {
     /// `DeviceLost`, `OutOfMemory`; `InvalidArgument` if a JSON schema takes too much work.
     pub async fn next_async(&mut self) -> Option<Result<String>> {
         while !self.failed && self.generator.finished().is_none() {
-            match self.generator.step(&self.model).await {
+            let text = self.generator.step(&self.model).await;
+            pause().await;
+            match text {
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => return Some(Ok(text)),
-                Err(error) => {
-                    self.failed = true;
-                    return Some(Err(error));
-                }
+                Err(error) => return Some(self.fail(error)),
             }
         }
-        None
+        self.error.take().map(Err)
+    }
+
+    /// Ends the answer with an error. Text that is held back comes first, so that the text is that of the tokens.
+    fn fail(&mut self, error: Error) -> Result<String> {
+        self.failed = true;
+        let text = self.generator.flush();
+        if text.is_empty() {
+            return Err(error);
+        }
+        self.error = Some(error);
+        Ok(text)
     }
 
     /// Generates the rest of the answer.
@@ -87,7 +103,8 @@ impl<'a> Generation<'a> {
 }
 
 impl LanguageModel {
-    /// Reads a conversation, and returns the answer to generate.
+    /// Reads a conversation, and returns the answer to generate. The future computes on the thread that polls it, and is
+    /// pending once after each 20 ms of work or block of the prompt: dropping it there ends the work.
     ///
     /// # Errors
     /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`]; `InvalidArgument` for options out of range,
@@ -119,7 +136,8 @@ impl LanguageModel {
 impl Session {
     /// Like [`LanguageModel::chat_async`], but what the conversation has in common with the session's tokens is not read
     /// again, such as all messages before the last one. The session has the conversation and the answer then, without the
-    /// answer's last token. Without [`GenerateOptions::lora`] the session's adapters stay.
+    /// answer's last token. Without [`GenerateOptions::lora`] the session's adapters stay. If the future is dropped, the
+    /// session has the blocks of the conversation that were read.
     ///
     /// # Errors
     /// The errors of [`LanguageModel::chat_async`]. A refused request leaves the session as it was; after other errors it has

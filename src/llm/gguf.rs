@@ -7,6 +7,7 @@ mod cursor;
 mod source;
 mod split;
 mod tensors;
+mod typed;
 mod value;
 mod writer;
 
@@ -16,6 +17,7 @@ pub(super) use source::Pieces;
 use source::Source;
 use std::collections::HashMap;
 pub use tensors::TensorInfo;
+pub(super) use typed::{described, misfit};
 use value::Stored;
 pub use value::{Array, Value};
 pub use writer::GgufWriter;

@@ -1,9 +1,8 @@
 //! Reports about a model by its file's metadata, before the weights are loaded.
 
 use super::gguf::Gguf;
-use super::language_model::{chat_template, parameters};
-use super::model::Config;
-use super::{Array, CacheType, LanguageModel, Value, WeightType};
+use super::language_model::{chat_template, parameters, tokens};
+use super::{CacheType, LanguageModel, Value, WeightType};
 use crate::error::Result;
 use crate::tensor::ggml::Words;
 
@@ -41,7 +40,8 @@ pub struct Inspection {
 
 impl Inspection {
     fn new(file: &Gguf, context_length: Option<usize>) -> Result<Self> {
-        let mut config = Config::new(file, context_length, CacheType::F32)?;
+        let (mut config, rows) = super::model::inspect(file, context_length)?;
+        let (tokenizer, _) = tokens(file, rows)?;
         let text = |key: &str| file.get(key).and_then(Value::as_str);
         let text = |key: &str| text(key).unwrap_or_default().to_owned();
         let file_bytes = file_bytes(file);
@@ -55,7 +55,7 @@ impl Inspection {
             architecture: text("general.architecture"),
             name: text("general.name"),
             parameters: parameters(file),
-            vocabulary: vocabulary(file),
+            vocabulary: tokenizer.len(),
             max_context_length: config.context,
             context_length: config.capacity,
             has_chat_template: chat_template(file).is_some(),
@@ -90,12 +90,6 @@ fn file_bytes(file: &Gguf) -> u64 {
     }
 }
 
-/// The number of tokens, as the tokenizer has them.
-fn vocabulary(file: &Gguf) -> usize {
-    let tokens = file.get("tokenizer.ggml.tokens");
-    tokens.and_then(Value::as_array).map_or(0, Array::len)
-}
-
 fn weight_types(file: &Gguf) -> Vec<(WeightType, u64)> {
     let mut types: Vec<(WeightType, u64)> = Vec::new();
     for tensor in file.tensors() {
@@ -128,7 +122,7 @@ impl LanguageModel {
     ///
     /// # Errors
     /// `LimitExceeded` with the number of bytes that are needed, if there are more; `InvalidModel` for a file that is
-    /// damaged or an architecture that is not supported; `InvalidArgument` for a context out of range.
+    /// damaged or needs what is not supported, as of [`LanguageModel::load`]; `InvalidArgument` for a context out of range.
     pub fn inspect_heads(
         heads: Vec<(Vec<u8>, u64)>,
         context_length: Option<usize>,
@@ -148,8 +142,8 @@ impl LanguageModel {
     /// ```
     ///
     /// # Errors
-    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or has an architecture that is not supported;
-    /// `InvalidArgument` for a context out of range.
+    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or needs what is not supported, as of
+    /// [`LanguageModel::load`]; `InvalidArgument` for a context out of range.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn inspect(
         path: impl AsRef<std::path::Path>,

@@ -1,7 +1,7 @@
 //! The public model.
 
-use super::chat::{ChatTemplate, Vocabulary};
-use super::gguf::Gguf;
+use super::chat::{ChatTemplate, Text, Vocabulary};
+use super::gguf::{Gguf, invalid};
 use super::model::Model;
 use super::tokenizer::{Tokenizer, token_id};
 use super::{CacheType, Message, Session, Value};
@@ -19,7 +19,8 @@ pub struct LoadOptions {
     pub context_length: Option<usize>,
     /// The type of keys and values, `F32` by default.
     pub cache_type: CacheType,
-    /// The most threads, those of rayon's pool by default.
+    /// The most threads of a sequence, those of rayon's pool by default. Sequences that run at the same time share the
+    /// pool's threads evenly.
     pub threads: Option<usize>,
     /// The instruction set, the best by default.
     pub instruction_set: Option<InstructionSet>,
@@ -76,7 +77,8 @@ pub struct ModelInfo {
 pub struct LanguageModel {
     pub(super) model: Arc<Model>,
     pub(super) tokenizer: Arc<Tokenizer>,
-    template: Option<Arc<ChatTemplate>>,
+    /// The chat template, or the error of one that cannot be used: the model continues texts nevertheless.
+    template: Option<Arc<Result<ChatTemplate>>>,
     pub(super) ends: Arc<[u32]>,
     /// The vocabulary for JSON schemas, once one is used.
     pub(super) trie: Arc<OnceLock<Vocabulary>>,
@@ -115,10 +117,9 @@ impl LanguageModel {
 
     /// Adds the tokenizer and the chat template of a model's file.
     pub(super) fn of_model(model: Model) -> Result<Self> {
-        let tokenizer = Tokenizer::new(&model.file)?;
+        let (tokenizer, ends) = tokens(&model.file, model.vocabulary())?;
         let source = chat_template(&model.file);
-        let template = source.map(ChatTemplate::new).transpose()?;
-        let ends = ends(&model.file, &tokenizer);
+        let template = source.map(ChatTemplate::new);
         Ok(Self {
             model: Arc::new(model),
             tokenizer: Arc::new(tokenizer),
@@ -186,11 +187,22 @@ impl LanguageModel {
         Session::new(self)
     }
 
-    /// The text that a conversation is for the model, by the file's template.
+    /// The text of a conversation by the file's template, without protection against control tokens in messages.
+    ///
+    /// The text does not show which characters come from messages, so `tokenize(&text, true)` also makes control tokens of
+    /// what a user wrote. [`LanguageModel::conversation`] returns tokens in which that is text.
     ///
     /// # Errors
-    /// `InvalidArgument` if the file has no template or it refuses the messages.
+    /// `InvalidArgument` if the file has no template, if it refuses the messages, or for a role that is not made of letters,
+    /// digits, `_` and `-`; `InvalidModel` for a template with an error, with something that is not supported, or that
+    /// takes too much work or memory.
     pub fn render(&self, messages: &[Message]) -> Result<String> {
+        Ok(self.rendered(messages)?.as_str().to_owned())
+    }
+
+    /// The text of a conversation with the origin of each character.
+    pub(super) fn rendered(&self, messages: &[Message]) -> Result<Text> {
+        messages.iter().try_for_each(Message::check_role)?;
         let missing = || {
             Error::invalid(
                 "messages",
@@ -198,7 +210,8 @@ impl LanguageModel {
                 "left out: the model has no chat template",
             )
         };
-        let template = self.template.as_ref().ok_or_else(missing)?;
+        let template = self.template.as_deref().ok_or_else(missing)?;
+        let template = template.as_ref().map_err(Error::clone)?;
         let token = |id: Option<u32>| id.map_or(String::new(), |id| self.detokenize(&[id]));
         let (bos, eos) = (self.tokenizer.bos(), self.tokenizer.eos());
         template.render(messages, &token(bos), &token(eos))
@@ -272,11 +285,26 @@ pub(super) fn parameters(file: &Gguf) -> u64 {
     lens.fold(0, u64::saturating_add)
 }
 
-/// The tokens that end generation: those that the file names, and the usual ones of chat templates.
-fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Vec<u32> {
-    let named = ["eot", "eom"].into_iter();
-    let named = named.filter_map(|name| token_id(file, name));
-    let named = named.chain(tokenizer.eos());
+/// Reads the tokenizer of a file whose embedding has `rows` rows, and the tokens that end answers.
+///
+/// # Errors
+/// `InvalidModel` if the tokenizer is damaged or not supported, or has tokens that the embedding does not have.
+pub(super) fn tokens(file: &Gguf, rows: usize) -> Result<(Tokenizer, Vec<u32>)> {
+    let tokenizer = Tokenizer::new(file)?;
+    let len = tokenizer.len();
+    if len > rows {
+        let what = format!("{len} tokens, but the embedding has rows for {rows}");
+        return Err(invalid(what, "metadata `tokenizer.ggml.tokens`"));
+    }
+    let ends = ends(file, &tokenizer)?;
+    Ok((tokenizer, ends))
+}
+
+/// The tokens that end generation: those that the file names, and the usual ones of chat templates. A token that the
+/// vocabulary does not have ends nothing.
+fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+    let named = [token_id(file, "eot")?, token_id(file, "eom")?];
+    let named = named.into_iter().flatten();
     let usual = [
         "<|im_end|>",
         "<|endoftext|>",
@@ -286,7 +314,7 @@ fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Vec<u32> {
         "<|end|>",
         "<end_of_turn>",
     ];
-    named
-        .chain(usual.into_iter().filter_map(|text| tokenizer.id(text)))
-        .collect()
+    let usual = usual.into_iter().filter_map(|text| tokenizer.id(text));
+    let all = named.chain(tokenizer.eos()).chain(usual);
+    Ok(all.filter(|&id| tokenizer.has(id)).collect())
 }

@@ -18,14 +18,16 @@ mod cpu;
 mod explain;
 mod forward;
 mod gpu;
+mod known_keys;
 mod kv_cache;
 mod layout;
+mod metadata;
 mod rotation;
 mod steps;
 mod weights;
 
-use super::LoadOptions;
 use super::gguf::{Gguf, invalid};
+use super::{CacheType, LoadOptions};
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 use crate::cuda::SharedCuda;
 use crate::device::executor::Executor as DeviceExecutor;
@@ -78,6 +80,31 @@ pub(super) enum State {
     Cuda(GpuSequence<SharedCuda>),
 }
 
+/// Reads the hyperparameters of a file's model, its steps, and where its weights are: all that can be checked without the
+/// weights.
+///
+/// # Errors
+/// `InvalidModel` for what is not supported, damaged or missing; `InvalidArgument` for a context out of range.
+fn read(
+    file: &Gguf,
+    capacity: Option<usize>,
+    cache_type: CacheType,
+) -> Result<(Config, Steps, Weights)> {
+    let config = Config::new(file, capacity, cache_type)?;
+    let (steps, weights) = Steps::new(file, &config)?;
+    Ok((config, steps, weights))
+}
+
+/// Returns the hyperparameters of a file's model and the number of its embedding's rows, checked as for a model that is
+/// loaded.
+///
+/// # Errors
+/// `InvalidModel` for what is not supported, damaged or missing; `InvalidArgument` for a context out of range.
+pub(super) fn inspect(file: &Gguf, capacity: Option<usize>) -> Result<(Config, usize)> {
+    let (config, _, weights) = read(file, capacity, CacheType::F32)?;
+    Ok((config, weights.vocabulary()))
+}
+
 /// Tokens that go through the steps together.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -95,8 +122,7 @@ impl Model {
             let place = format!("byte {}", file.bytes());
             return Err(invalid("only the file's beginning was read", place));
         }
-        let config = Config::new(&file, options.context_length, options.cache_type)?;
-        let (steps, weights) = Steps::new(&file, &config)?;
+        let (config, steps, weights) = read(&file, options.context_length, options.cache_type)?;
         let cpu = options.cpu();
         Ok(Self {
             file: Arc::new(file),
@@ -104,7 +130,7 @@ impl Model {
             weights: Arc::new(weights),
             steps: Arc::new(steps),
             executor: Executor::Cpu(cpu),
-            threads: Arc::new(Threads::new(cpu.threads)),
+            threads: Arc::new(Threads::new(cpu)),
             identity: Arc::default(),
         })
     }
@@ -129,7 +155,7 @@ impl Model {
             }
             _ => {
                 let cpu = device.cpu();
-                self.threads = Arc::new(Threads::new(cpu.threads));
+                self.threads = Arc::new(Threads::new(cpu));
                 Executor::Cpu(cpu)
             }
         };

@@ -71,6 +71,7 @@ impl Sequence {
         };
         if self.oldest > (len + 1).saturating_sub(window) {
             let adapters = scaled(&self.lora);
+            self.oldest = usize::MAX; // Until all are read: the future may be dropped.
             let again = model.forward(&mut self.state, 0, &self.tokens, Wanted::Nothing, &adapters);
             again.await?;
             self.oldest = len.saturating_sub(room);

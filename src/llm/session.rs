@@ -39,7 +39,7 @@ impl Session {
     /// # Errors
     /// `Empty` for no tokens, `LimitExceeded` if the context has no room for them,
     /// `InvalidArgument` for a token beyond the vocabulary; `OutOfMemory`; on a GPU `DeviceLost` and `Gpu`. None of the
-    /// tokens is read then.
+    /// tokens is read then, nor after the future was dropped.
     pub async fn prefill_async(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         self.sequence.read(&self.model, tokens, Wanted::Last).await
     }

@@ -10,7 +10,7 @@ mod split;
 mod vocabulary;
 
 use super::Value;
-use super::gguf::{Gguf, invalid};
+use super::gguf::{Gguf, misfit};
 use crate::error::Result;
 use added::{AddedTokens, Fragment};
 use byte_level::ByteLevel;
@@ -29,6 +29,8 @@ pub(super) struct Tokenizer {
     eos: Option<u32>,
     /// Whether every text begins with `bos`.
     adds_bos: bool,
+    /// Whether a text that is whole ends with `eos`.
+    adds_eos: bool,
 }
 
 #[derive(Debug)]
@@ -43,30 +45,29 @@ impl Tokenizer {
         const KEY: &str = "tokenizer.ggml.model";
         let vocabulary = Vocabulary::new(file)?;
         let valid = |id: &u32| (*id as usize) < vocabulary.len();
-        let special = |name: &str| token_id(file, name).filter(valid);
+        let special =
+            |name: &str| -> Result<Option<u32>> { Ok(token_id(file, name)?.filter(valid)) };
         // SentencePiece has its special tokens at fixed places if the file does not name them.
-        let fixed = |name: &str, id: u32| special(name).or(Some(id).filter(valid));
-        let model = file.get(KEY).and_then(Value::as_str).unwrap_or_default();
-        let (algorithm, bos, eos) = match model {
-            "gpt2" => {
+        let fixed = |name: &str, id: u32| -> Result<Option<u32>> {
+            Ok(special(name)?.or(Some(id).filter(valid)))
+        };
+        let (algorithm, bos, eos) = match file.text(KEY)? {
+            Some("gpt2") => {
                 let algorithm = Algorithm::ByteLevel(ByteLevel::new(file, &vocabulary)?);
-                (algorithm, special("bos"), special("eos"))
+                (algorithm, special("bos")?, special("eos")?)
             }
-            "llama" => {
-                let unknown = fixed("unknown", 0);
+            Some("llama") => {
+                let unknown = fixed("unknown", 0)?;
                 let pieces = SentencePiece::new(file, &vocabulary, unknown)?;
                 let algorithm = Algorithm::SentencePiece(pieces);
-                (algorithm, fixed("bos", 1), fixed("eos", 2))
+                (algorithm, fixed("bos", 1)?, fixed("eos", 2)?)
             }
-            _ => {
-                let what =
-                    format!("a tokenizer of kind `{model}`, but `gpt2` and `llama` are supported");
-                return Err(invalid(what, format!("metadata `{KEY}`")));
-            }
+            _ => return Err(misfit(KEY, file.get(KEY), "`gpt2` or `llama`")),
         };
-        let adds_bos = file.get("tokenizer.ggml.add_bos_token");
-        let adds_bos = adds_bos.and_then(Value::as_bool);
+        let adds_bos = file.truth("tokenizer.ggml.add_bos_token")?;
+        let adds_eos = file.truth("tokenizer.ggml.add_eos_token")?;
         Ok(Self {
+            adds_eos: adds_eos.unwrap_or(false),
             adds_bos: adds_bos.unwrap_or(algorithm.adds_bos()),
             added: AddedTokens::new(&vocabulary, strips(file)),
             algorithm,
@@ -81,9 +82,19 @@ impl Tokenizer {
         self.vocabulary.len()
     }
 
+    /// Whether the vocabulary has a token.
+    pub(super) fn has(&self, token: u32) -> bool {
+        (token as usize) < self.len()
+    }
+
     /// The token that every text begins with, if the file asks for one.
     pub(super) fn begin(&self) -> Option<u32> {
         self.bos.filter(|_| self.adds_bos)
+    }
+
+    /// The token that a text that is whole ends with, if the file asks for one.
+    pub(super) fn end(&self) -> Option<u32> {
+        self.eos.filter(|_| self.adds_eos)
     }
 
     /// The token that begins texts.
@@ -112,12 +123,15 @@ impl Tokenizer {
         &self,
         parts: impl Iterator<Item = (&'a str, bool)>,
     ) -> Result<Vec<u32>> {
-        let (mut text, mut template) = (String::new(), Vec::new());
+        let (mut text, mut template) = (String::new(), Vec::<Range<usize>>::new());
         for (part, special) in parts {
             let start = text.len();
             text.push_str(part);
-            if special && !part.is_empty() {
-                template.push(start..text.len());
+            match template.last_mut() {
+                _ if !special || part.is_empty() => {}
+                // A control token may lie across parts.
+                Some(last) if last.end == start => last.end = text.len(),
+                _ => template.push(start..text.len()),
             }
         }
         self.encode_ranges(&text, &template)
@@ -204,10 +218,22 @@ impl Algorithm {
     }
 }
 
-/// Returns the id that a file's metadata gives for a special token, such as `bos`.
-pub(super) fn token_id(file: &Gguf, name: &str) -> Option<u32> {
-    let id = file.get(&format!("tokenizer.ggml.{name}_token_id"))?;
-    u32::try_from(id.as_u64()?).ok()
+/// Returns the id that a file's metadata gives for a special token, such as `bos`; `None` for a number that no token has.
+///
+/// # Errors
+/// `InvalidModel` for a value that is no integer.
+pub(super) fn token_id(file: &Gguf, name: &str) -> Result<Option<u32>> {
+    let key = format!("tokenizer.ggml.{name}_token_id");
+    let id = file.typed(&key, as_integer, "the integer of a token")?;
+    Ok(id.and_then(|id| u32::try_from(id).ok()))
+}
+
+fn as_integer(value: Value<'_>) -> Option<i128> {
+    match value {
+        Value::Unsigned(value) => Some(value.into()),
+        Value::Signed(value) => Some(value.into()),
+        _ => None,
+    }
 }
 
 /// The byte of a token such as `<0x0A>`.

@@ -53,7 +53,9 @@ impl FromStr for Backend {
         let found = Self::ALL.iter().find(|backend| backend.to_string() == name);
         found.copied().ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(ToString::to_string).collect();
-            Error::invalid("backend", name, format!("one of {}", names.join(", ")))
+            let what = "`gpu` is WebGPU, Vulkan, Metal and DX12, `simd` is the CPU";
+            let requirement = format!("one of {}: {what}", names.join(", "));
+            Error::invalid("backend", name, requirement)
         })
     }
 }

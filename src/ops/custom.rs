@@ -4,11 +4,14 @@ mod wgsl;
 pub(crate) mod words;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
 use crate::ops::Op;
+#[cfg(feature = "gpu")]
+use crate::ops::reduce_op::ReductionText;
 use crate::ops::shape::{check_len, check_limit};
 
 /// The largest number of inputs of a custom operation.
@@ -46,7 +49,11 @@ pub struct CustomOp {
     definition: Arc<Definition>,
 }
 
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
 struct Definition {
+    /// The number that tells definitions apart.
+    number: u64,
     name: &'static str,
     inputs: &'static [&'static str],
     parameters: &'static [&'static str],
@@ -88,6 +95,7 @@ impl CustomOp {
         let wgsl = wgsl::function(names(), text);
         wgsl::check(name, &wgsl, text, names().count())?;
         let definition = Definition {
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             name,
             inputs,
             parameters,
@@ -122,10 +130,18 @@ impl CustomOp {
     }
 }
 
+/// Writes the operation with its number, because programs of tensors are cached by it: functions of one WGSL text may
+/// differ.
 impl fmt::Debug for CustomOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Definition { inputs, wgsl, .. } = &*self.definition;
+        let Definition {
+            number,
+            inputs,
+            wgsl,
+            ..
+        } = &*self.definition;
         let mut debug = f.debug_struct("CustomOp");
+        debug.field("number", number);
         debug.field("name", &self.name()).field("inputs", inputs);
         debug.field("wgsl", wgsl).finish_non_exhaustive()
     }
@@ -191,19 +207,32 @@ impl CustomCall {
 #[cfg(feature = "gpu")]
 pub(crate) use wgsl::library;
 
-/// Returns the WGSL function `combine` of a [`ReduceOp`](crate::ReduceOp) with the functions that
-/// it may call; `Wgsl` if the text is not an expression of `a` and `b` or a function body. Texts
-/// that were valid before are not checked again.
+/// Returns the WGSL functions `combine` and `mapped` of a [`ReduceOp`](crate::ReduceOp) with the
+/// functions that they may call; `Wgsl` if a text is not an expression of `a` and `b`, or of `x`, or
+/// a function body.
 #[cfg(feature = "gpu")]
-pub(crate) fn combine(text: &'static str) -> Result<String> {
-    static RIGHT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-    let function = wgsl::function(["a", "b"].into_iter(), text);
+pub(crate) fn reduction(text: ReductionText) -> Result<String> {
+    let combine = valid("ReduceOp::wgsl", &["a", "b"], text.combine)?;
+    let mapped = valid("ReduceOp::MAP", &["x"], text.map.unwrap_or("x"))?;
+    Ok([library(), "fn combine", &combine, "fn mapped", &mapped].concat())
+}
+
+/// Returns a WGSL function without its name. Texts that were valid before are not checked again.
+#[cfg(feature = "gpu")]
+fn valid(
+    name: &'static str,
+    parameters: &'static [&'static str],
+    text: &'static str,
+) -> Result<String> {
+    static RIGHT: Mutex<Vec<(&'static str, usize)>> = Mutex::new(Vec::new());
+    let function = wgsl::function(parameters.iter().copied(), text);
     let mut right = RIGHT.lock().unwrap_or_else(PoisonError::into_inner);
-    if !right.contains(&text) {
-        wgsl::check("ReduceOp", &function, text, 2)?;
-        right.push(text);
+    let key = (text, parameters.len());
+    if !right.contains(&key) {
+        wgsl::check(name, &function, text, parameters.len())?;
+        right.push(key);
     }
-    Ok([library(), "fn combine", &function].concat())
+    Ok(function)
 }
 
 /// Equality: the identical operation with bit-identical parameters.

@@ -1,9 +1,7 @@
 //! The shape and strides of a rearrangement.
 
-use std::borrow::Cow;
-
 use crate::error::{Error, Result};
-use crate::ops::shape::{check_len, check_limit, product};
+use crate::ops::shape::{check_len, check_limit, overflow, volume_of};
 
 /// The largest number of axes of a [`Rearrange`].
 pub(crate) const MAX_AXES: usize = 6;
@@ -65,14 +63,13 @@ impl Rearrange {
     pub(crate) fn check(&self, x: usize) -> Result<usize> {
         check_limit("the number of axes", self.shape.len(), MAX_AXES)?;
         check_len("strides", self.shape.len(), self.strides.len())?;
-        let mut len = 1;
         // Zeros first: the other axes of an empty result may be of any length.
         if self.shape.contains(&0) {
             return Ok(0);
         }
+        let len = volume_of(&self.shape).ok_or_else(|| overflow("y", &self.shape))?;
         let (mut first, mut last) = (self.offset as i128, self.offset as i128);
         for (&size, &stride) in self.shape.iter().zip(&self.strides) {
-            len = product("y", len, size)?;
             // Of two numbers of 64 bits each.
             let reach = (size as i128 - 1) * stride as i128;
             first += reach.min(0);
@@ -82,10 +79,9 @@ impl Rearrange {
             return Ok(len);
         }
         let outside = if first < 0 { first } else { last };
-        let requirement =
-            format!("such that all elements have indices below {x}, the length of `x`");
-        let value = Cow::Owned(format!("{outside} for an element"));
-        Err(Error::invalid("the index", value, requirement))
+        let requirement = format!("within the {x} elements of `x`");
+        let value = format!("a view of the element at {outside}");
+        Err(Error::invalid("options", value, requirement))
     }
 
     /// Returns the same view with the fewest axes, from the outermost on: sizes and strides.

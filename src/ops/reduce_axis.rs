@@ -1,7 +1,7 @@
 //! Reductions along one axis.
 
 use crate::error::{Error, Result};
-use crate::ops::shape::{MAX_EXACT_INDEX, check_len_for, check_limit, product};
+use crate::ops::shape::{MAX_EXACT_INDEX, check_len_for, check_limit, product, volume};
 
 /// The function that a [`ReduceAxis`] applies to the elements along its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +74,8 @@ impl ReduceAxis {
 
     /// Checks the options against the length of `x`. Returns the length of the result.
     pub(crate) fn check(&self, x: usize) -> Result<usize> {
-        let rows = product("x", self.outer, self.len)?;
-        check_len_for(
-            "x",
-            product("x", rows, self.inner)?,
-            x,
-            " (outer × len × inner)",
-        )?;
+        let len = volume("x", [self.outer, self.len, self.inner])?;
+        check_len_for("x", len, x, " (outer × len × inner)")?;
         let result = product("y", self.outer, self.inner)?;
         if matches!(self.fold, AxisFold::Argmax | AxisFold::Argmin) {
             check_limit("the length of the axis", self.len, MAX_EXACT_INDEX)?;

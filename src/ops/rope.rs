@@ -159,7 +159,9 @@ impl Rope {
                 return Err(Error::invalid("factors", number(wrong), requirement));
             }
         }
-        let end = self.first.saturating_add(self.tokens);
+        check_limit("the first of the positions", self.first, MAX_EXACT_INDEX)?;
+        check_limit("the number of tokens", self.tokens, MAX_EXACT_INDEX)?;
+        let end = self.first + self.tokens;
         check_limit("the number of positions", end, MAX_EXACT_INDEX)
     }
 }

@@ -55,7 +55,8 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         } => {
             expect(0, product("a", rows, a_cols)?, " (rows × columns of `a`)")?;
             expect(1, product("b", rows, b_cols)?, " (rows × columns of `b`)")?;
-            product("y", 1, len(0).saturating_add(len(1)))
+            // The sum fits, unless there are no rows.
+            product("y", rows, a_cols.saturating_add(b_cols))
         }
         Op::LayerNorm {
             rows,
@@ -81,6 +82,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             product("c", m, n)
         }
         Op::MatmulCached(ref call) => call.output_len(len(0)),
+        Op::CustomReduce(ref call) => call.output_len(len(0)),
         Op::Convolve2d { options } => {
             check_conv2d(&options)?;
             let input = product("input", options.input_rows, options.input_cols)?;
@@ -122,11 +124,13 @@ fn layer_len(
     let [channels, _] = options.of_group();
     let image = &options.image;
     let maps = |what, first, second, [rows, cols]: [usize; 2]| {
-        product(
-            what,
-            product(what, first, second)?,
-            product(what, rows, cols)?,
-        )
+        // An image may not be too large either where there are none.
+        let halves = [[first, second], [rows, cols]].map(|half| volume_of(&half));
+        let size = match halves {
+            [Some(maps), Some(map)] => volume_of(&[maps, map]),
+            _ => None,
+        };
+        size.ok_or_else(|| overflow(what, &[first, second, rows, cols]))
     };
     let input = [image.input_rows, image.input_cols];
     let len = maps("input", options.batch, options.channels, input)?;
@@ -191,9 +195,33 @@ pub(super) fn check_not_empty(op: &Op, len: usize) -> Result<()> {
 }
 
 pub(crate) fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
-    rows.checked_mul(cols)
-        .filter(|&len| len <= MAX_LEN)
-        .ok_or(Error::ShapeOverflow { what, rows, cols })
+    volume(what, [rows, cols])
+}
+
+/// Returns the number of elements of a shape.
+///
+/// # Errors
+/// `ShapeOverflow` with the whole shape if an array cannot hold them.
+pub(crate) fn volume<const N: usize>(what: &'static str, shape: [usize; N]) -> Result<usize> {
+    volume_of(&shape).ok_or_else(|| overflow(what, &shape))
+}
+
+/// Returns the number of elements of a shape; `None` if an array cannot hold them.
+pub(crate) fn volume_of(shape: &[usize]) -> Option<usize> {
+    let within = |size: &usize| *size <= MAX_LEN;
+    let times = |size: usize, &length: &usize| size.checked_mul(length).filter(within);
+    let Some((&first, rest)) = shape.split_first() else {
+        return Some(1);
+    };
+    // A zero makes up for the first length alone.
+    rest.iter().try_fold(first, times).filter(within)
+}
+
+/// Creates the error of a shape with more elements than an array can hold.
+#[cold]
+pub(crate) fn overflow(what: &'static str, shape: &[usize]) -> Error {
+    let shape = shape.to_vec();
+    Error::ShapeOverflow { what, shape }
 }
 
 fn check_clip(min: f32, max: f32) -> Result<()> {
@@ -239,7 +267,7 @@ fn check_conv2d(conv: &Conv2d) -> Result<()> {
 }
 
 /// The largest number of rows or columns of a dilated kernel.
-const MAX_KERNEL_SIDE: usize = 1 << 30;
+pub(crate) const MAX_KERNEL_SIDE: usize = 1 << 30;
 
 fn check_layer(layer: &ConvLayer) -> Result<()> {
     let at_least_one = [
@@ -255,12 +283,29 @@ fn check_layer(layer: &ConvLayer) -> Result<()> {
         return Err(invalid(what, value, requirement));
     }
     check_conv2d(&layer.image)?;
-    // Places in it are told by numbers of 32 bits.
+    check_spread(layer)?;
+    check_fits(&layer.image, &layer.window())
+}
+
+/// Checks that positions in the dilated kernel are numbers of 32 bits.
+fn check_spread(layer: &ConvLayer) -> Result<()> {
+    let Conv2d {
+        kernel_rows,
+        kernel_cols,
+        ..
+    } = layer.image;
+    // Factors first, so that products are exact. A kernel of one element has no neighbours to be apart.
+    let dilation = |side: usize, dilation: usize| if side > 1 { dilation } else { 1 };
+    let rows = dilation(kernel_rows, layer.dilation_rows);
+    let cols = dilation(kernel_cols, layer.dilation_cols);
+    check_limit("the rows of the kernel", kernel_rows, MAX_KERNEL_SIDE)?;
+    check_limit("the columns of the kernel", kernel_cols, MAX_KERNEL_SIDE)?;
+    check_limit("the dilation of the rows", rows, MAX_KERNEL_SIDE)?;
+    check_limit("the dilation of the columns", cols, MAX_KERNEL_SIDE)?;
     let window = layer.window();
     let (rows, cols) = (window.kernel_rows, window.kernel_cols);
     check_limit("the rows of the dilated kernel", rows, MAX_KERNEL_SIDE)?;
-    check_limit("the columns of the dilated kernel", cols, MAX_KERNEL_SIDE)?;
-    check_fits(&layer.image, &window)
+    check_limit("the columns of the dilated kernel", cols, MAX_KERNEL_SIDE)
 }
 
 fn check_not_zero(named: &[(&'static str, usize)]) -> Result<()> {

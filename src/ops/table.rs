@@ -211,8 +211,7 @@ macro_rules! for_each_op {
                 reduce_axis reduce_axis_async reduceAxis ReduceAxis(x) -> y { options: ReduceAxis } Reduction, 8.0;
                 /// Rows of a row-major `rows × cols` table, one for each index. Indices are whole numbers from 0,
                 /// stored as `f32`, so a table has at most 2²⁴ rows. An index beyond the table is an error where
-                /// the host has the indices; where a batch computes them or a program's argument has them, its
-                /// row is NaN.
+                /// the host has the indices; where a device computed them or a buffer has them, its row is NaN.
                 #[doc(alias = "embedding")]
                 #[doc(alias = "index_select")]
                 #[doc(alias = "take")]

@@ -1,7 +1,7 @@
 //! Validation of operations on indices, ranks and heads.
 
 use super::shape::{
-    MAX_EXACT_INDEX, check_len_for, check_limit, check_not_empty, invalid, product,
+    MAX_EXACT_INDEX, check_len_for, check_limit, check_not_empty, invalid, product, volume,
 };
 use crate::error::Result;
 use crate::ops::Op;
@@ -19,8 +19,7 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         }
         Op::Attention { ref options } => {
             options.check()?;
-            let rows =
-                |what, rows, heads| product(what, product(what, rows, heads)?, options.head_len);
+            let rows = |what, rows, heads| volume(what, [rows, heads, options.head_len]);
             let len = rows("queries", options.tokens, options.heads)?;
             expect(0, len, " (tokens × heads × the head's length)")?;
             let cached = " (positions × heads of keys × the head's length)";
@@ -31,8 +30,7 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         }
         Op::Rope { ref options } => {
             options.check()?;
-            let heads = product("x", options.tokens, options.heads)?;
-            let values = product("x", heads, options.head_len)?;
+            let values = volume("x", [options.tokens, options.heads, options.head_len])?;
             expect(0, values, " (tokens × heads × the head's length)")?;
             Ok(len(0))
         }

@@ -13,7 +13,8 @@ use crate::batch::{Argument, BufferId, GpuCommandBatch, Program};
 use crate::device::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
-use crate::graph::{Division, Given, Node, Source};
+use crate::graph::node::live;
+use crate::graph::{Division, Given, IndexArgument, Node, Source};
 use crate::ops::Op;
 use crate::pool::work::{Job, Part, Queue, at_once};
 use crate::pool::{GpuDevicePool, Lease};
@@ -27,6 +28,8 @@ pub struct PoolProgram {
     nodes: Vec<Node>,
     /// The lengths of the arguments, and the node of each.
     pub(super) placeholders: Vec<usize>,
+    /// The arguments that are indices.
+    indices: Vec<IndexArgument>,
     /// Rows of each part.
     pub(super) sizes: Sizes,
     /// The programs of each device, by number of rows; `None` if the device is lost.
@@ -50,6 +53,9 @@ impl PoolProgram {
         check_weights(nodes)?;
         let placeholders = placeholders.to_vec();
         let division = Division::new(nodes, &outputs);
+        let live = live(nodes, &outputs);
+        let needed = (0..nodes.len()).filter(|&node| live[node]);
+        let indices = IndexArgument::all(nodes, needed);
         let nodes = leave_devices(nodes, batch.inputs()).await?;
         let sizes = Sizes::new(&division, pool.least_values);
         let mut program = Self {
@@ -58,6 +64,7 @@ impl PoolProgram {
             division,
             nodes,
             placeholders,
+            indices,
             sizes,
         };
         for (place, device) in program.pool.devices().enumerate() {
@@ -103,8 +110,8 @@ impl PoolProgram {
     /// because each device gets rows of it.
     ///
     /// # Errors
-    /// `LengthMismatch` for a wrong number or length of arguments, `DeviceLost` if no device is
-    /// left, and other device errors.
+    /// `LengthMismatch` for a wrong number or length of arguments, `InvalidArgument` for an index
+    /// beyond its limit in an argument, `DeviceLost` if no device is left, and other device errors.
     pub async fn read_async(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         let arguments = on_host(arguments).await?;
         let arguments: Vec<&[f32]> = arguments.iter().map(AsRef::as_ref).collect();
@@ -114,6 +121,9 @@ impl PoolProgram {
     /// Runs with arguments in host memory.
     pub(super) async fn read_slices(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
         GpuDevicePool::check_arguments(&self.placeholders, arguments)?;
+        for indices in &self.indices {
+            indices.check(arguments[indices.placeholder])?;
+        }
         let mut results = Vec::new();
         for width in self.division.widths() {
             results.push(try_zeros(width * self.division.rows)?);

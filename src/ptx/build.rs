@@ -238,7 +238,8 @@ impl Builder {
         }
         kernel.since = kernel.since.max(row.since);
         let regs = kernel.code.push(op, ty, self.guard, to, from);
-        if let Err(error) = verify::own(self.number, regs, row.text, Place(Location::caller())) {
+        let at = Place(Location::caller());
+        if let Err(error) = verify::own(self.number, regs, || row.name(ty), at) {
             self.error.get_or_insert(error);
         }
     }

@@ -14,8 +14,8 @@ pub enum Error {
     Operand {
         /// The location of the call that emitted the instruction.
         at: Place,
-        /// The instruction's text, with `{}` for the type, or the builder's method.
-        instruction: &'static str,
+        /// The instruction's name, or the builder's method.
+        instruction: String,
         /// The operand's position, results first, from 1 on.
         position: usize,
         /// The operand that the table requires.
@@ -28,30 +28,32 @@ pub enum Error {
     OperandCount {
         /// The location of the call that emitted the instruction.
         at: Place,
-        /// The instruction's text, with `{}` for the type.
-        instruction: &'static str,
+        /// The instruction's name.
+        instruction: String,
         /// The required number of operands.
         wanted: usize,
         /// The actual number of operands.
         found: usize,
     },
     /// An instruction does not exist for this type.
-    #[error("{at}: `{instruction}` does not exist for {ty}")]
+    #[error("{at}: `{instruction}` does not exist for {ty}, only for {types}")]
     NoSuchType {
         /// The location of the call that emitted the instruction.
         at: Place,
-        /// The instruction's text, with `{}` for the type.
-        instruction: &'static str,
+        /// The instruction's name without the type.
+        instruction: String,
         /// The type.
         ty: PtxType,
+        /// The types that the instruction exists for.
+        types: String,
     },
     /// A register belongs to another builder.
     #[error("{at}: `{instruction}` uses a register of type {ty} that belongs to another builder")]
     OtherBuilder {
         /// The location of the call that uses the register.
         at: Place,
-        /// The instruction's text, with `{}` for the type, or the builder's method.
-        instruction: &'static str,
+        /// The instruction's name, or the builder's method.
+        instruction: String,
         /// The register's type.
         ty: PtxType,
     },

@@ -3,6 +3,7 @@
 use super::code::Code;
 use super::error::{Error, Result};
 use super::types::{PtxType, Target, Version};
+use std::fmt;
 
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,17 @@ pub struct Param {
     pub ty: ParamType,
 }
 
+/// Writes what an argument must be, for messages.
+impl fmt::Display for ParamType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamType::Pointer(ty) => write!(f, "a pointer to {ty}"),
+            ParamType::Scalar(ty) => write!(f, "a number of type {ty}"),
+            ParamType::TensorMap(tensor) => write!(f, "a tensor map of {}", tensor.ty),
+        }
+    }
+}
+
 impl ParamType {
     /// Returns the size and the alignment in the parameter buffer, in bytes.
     pub fn layout(self) -> (u32, u32) {
@@ -88,6 +100,19 @@ pub enum Extent {
     /// The number of the GPU's multiprocessors times the first number, divided by the second one
     /// and rounded down; at least one.
     Share(u32, u32),
+}
+
+/// Writes the number of blocks, for messages.
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Extent::Fixed(blocks) => write!(f, "{blocks}"),
+            Extent::Param(name) => write!(f, "`{name}`"),
+            Extent::Tiles(name, per) => write!(f, "`{name}` in tiles of {per}"),
+            Extent::Multiprocessors(times) => write!(f, "{times} for each multiprocessor"),
+            Extent::Share(times, of) => write!(f, "{times} for {of} multiprocessors"),
+        }
+    }
 }
 
 /// The launch configuration of a kernel.

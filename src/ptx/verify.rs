@@ -18,7 +18,7 @@ mod set;
 mod uniform;
 mod warps;
 
-pub(super) use instruction::{accepts, condition, mistake, own};
+pub(super) use instruction::{accepts, condition, global_base, mistake, own};
 pub(super) use pressure::estimate;
 
 use super::error::{Error, Result};
@@ -59,7 +59,7 @@ fn launch(kernel: &PtxKernel) -> Result<()> {
     } else if launch.min_blocks == 0 {
         ("min_blocks", "0".to_owned(), "at least 1")
     } else if let Some(extent) = launch.grid.iter().find(tiles) {
-        ("grid", format!("{extent:?}"), "of tiles of at least 1")
+        ("grid", extent.to_string(), "of tiles of at least 1")
     } else if let Some(array) = empty {
         let value = format!("`{}` of 0 bytes", array.name);
         ("shared", value, "an array of at least one value")

@@ -76,6 +76,9 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
     if let Op::MatmulCached(call) = op {
         return matmul::multiply_cached(cpu, call, inputs[0], out);
     }
+    if let Op::CustomReduce(call) = op {
+        return call.run((cpu.isa, cpu.threads), inputs[0], out);
+    }
     let pieces = cpu.pieces(op, inputs);
     match row_len(op) {
         Some(row) if pieces > 1 => {

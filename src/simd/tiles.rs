@@ -12,8 +12,9 @@ use super::threads::{Cpu, share_out};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::OpClass;
-use crate::ops::reduce_op::{Partials, ReduceOp};
-use crate::tensor::{BoundView, PartitionView, Plane, for_each_plane};
+use crate::ops::Reduction;
+use crate::ops::reduce_op::{Partials, ReduceOp, ReductionText, check_laws};
+use crate::tensor::{BoundView, PartitionView, Plane, TensorView, for_each_plane};
 
 /// Rows whose columns are combined one by one, and columns that there is room for; these are
 /// then combined by halves. So no value goes through more than `ROWS + log₂ COLS` roundings in
@@ -25,19 +26,40 @@ const COLS: usize = 1024;
 #[derive(Clone, Copy)]
 pub(crate) struct Fold {
     pub(crate) identity: f32,
-    /// The expression of [`ReduceOp::wgsl`].
-    pub(crate) wgsl: Option<&'static str>,
+    /// `None` if it runs on SIMD alone.
+    pub(crate) wgsl: Option<ReductionText>,
     combine: fn(f32, f32) -> f32,
+    /// Folds elements, or results if this is the fold of those.
     band: fn(InstructionSet, Band<'_>),
+    /// Folds results.
+    again: fn(InstructionSet, Band<'_>),
 }
 
 impl Fold {
-    pub(crate) fn of<O: ReduceOp>() -> Self {
+    /// Returns the fold of a reduction.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the reduction breaks a law of [`ReduceOp`].
+    pub(crate) fn of<O: ReduceOp>() -> Result<Self> {
+        check_laws::<O>()?;
+        Ok(Self::unchecked::<O>())
+    }
+
+    fn unchecked<O: ReduceOp>() -> Self {
         Self {
             identity: O::identity(),
-            wgsl: O::wgsl(),
+            wgsl: ReductionText::of::<O>(),
             combine: O::combine,
-            band: |isa, band| dispatch(isa, FoldBand(band, PhantomData::<O>)),
+            band: |isa, band| dispatch(isa, FoldBand::<O, true>(band, PhantomData)),
+            again: |isa, band| dispatch(isa, FoldBand::<O, false>(band, PhantomData)),
+        }
+    }
+
+    /// Returns the fold of this one's results, which are not mapped again.
+    pub(crate) fn of_results(&self) -> Self {
+        Self {
+            band: self.again,
+            ..*self
         }
     }
 
@@ -51,17 +73,28 @@ impl Fold {
         values: &BoundView<'_>,
         tiles: &PartitionView,
     ) -> Result<Partials> {
-        debug_assert_eq!(values.view(), tiles.tensor());
         let mut folded = try_zeros(tiles.total_tiles())?;
-        let pieces = cpu.split(values.view().numel() as u64, OpClass::Reduction);
-        share_out(pieces, 1, &mut folded, |first, out| {
-            let isa = cpu.isa;
-            self.some_tiles(isa, values, tiles, first, out);
-            Ok(())
-        })?;
+        self.tiles_into(cpu, values, tiles, &mut folded)?;
         Ok(Partials {
             values: folded,
             tile_count: tiles.tile_count(),
+        })
+    }
+
+    /// Folds each tile of a view's values like [`Fold::tiles`] into one of `out`.
+    fn tiles_into(
+        &self,
+        cpu: Cpu,
+        values: &BoundView<'_>,
+        tiles: &PartitionView,
+        out: &mut [f32],
+    ) -> Result<()> {
+        debug_assert_eq!(values.view(), tiles.tensor());
+        let pieces = cpu.split(values.view().numel() as u64, OpClass::Reduction);
+        share_out(pieces, 1, out, |first, out| {
+            let isa = cpu.isa;
+            self.some_tiles(isa, values, tiles, first, out);
+            Ok(())
         })
     }
 
@@ -138,6 +171,46 @@ impl Fold {
             }
         }
     }
+}
+
+impl Reduction {
+    /// Returns a reduction as an operation of graphs needs it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it breaks a law of [`ReduceOp`].
+    pub(crate) fn of<O: ReduceOp>() -> Result<Self> {
+        check_laws::<O>()?;
+        let name = std::any::type_name::<O>();
+        Ok(Self {
+            // Types with parameters have paths in their names, too.
+            name: match name.rsplit_once("::") {
+                Some((_, short)) if !name.contains('<') => short,
+                _ => name,
+            },
+            identity: O::identity(),
+            wgsl: ReductionText::of::<O>(),
+            elements: |cpu, data, shape, tile, out| {
+                fold_matrix(&Fold::unchecked::<O>(), cpu, data, (shape, tile), out)
+            },
+            results: |cpu, data, shape, tile, out| {
+                let fold = Fold::unchecked::<O>().of_results();
+                fold_matrix(&fold, cpu, data, (shape, tile), out)
+            },
+        })
+    }
+}
+
+/// Folds each tile of a row-major matrix.
+fn fold_matrix(
+    fold: &Fold,
+    (isa, threads): (InstructionSet, usize),
+    data: &[f32],
+    ([rows, cols], [tile_rows, tile_cols]): ([usize; 2], [usize; 2]),
+    out: &mut [f32],
+) -> Result<()> {
+    let matrix = TensorView::new_2d(rows, cols)?;
+    let tiles = PartitionView::new_2d(matrix, tile_rows, tile_cols)?;
+    fold.tiles_into(Cpu { isa, threads }, &matrix.bind(data)?, &tiles, out)
 }
 
 /// A matrix at any strides, cut into tiles of which each is one block at most.
@@ -250,9 +323,10 @@ struct Band<'a> {
     out: &'a mut [f32],
 }
 
-struct FoldBand<'a, O>(Band<'a>, PhantomData<O>);
+/// The fold of a band; of elements if `MAPS`, else of results.
+struct FoldBand<'a, O, const MAPS: bool>(Band<'a>, PhantomData<O>);
 
-impl<O: ReduceOp> Kernel for FoldBand<'_, O> {
+impl<O: ReduceOp, const MAPS: bool> Kernel for FoldBand<'_, O, MAPS> {
     type Output = ();
 
     #[inline(always)]
@@ -265,7 +339,7 @@ impl<O: ReduceOp> Kernel for FoldBand<'_, O> {
             out,
         } = self.0;
         let columns = &mut columns[..plane.cols];
-        fold_columns::<O>(data, plane, columns);
+        fold_columns::<O, MAPS>(data, plane, columns);
         for (tile, out) in columns.chunks_mut(tile_cols).zip(out) {
             *out = fold_halves::<O>(tile);
         }
@@ -274,12 +348,16 @@ impl<O: ReduceOp> Kernel for FoldBand<'_, O> {
 
 /// Folds each column of a block that has at least one row.
 #[inline(always)]
-fn fold_columns<O: ReduceOp>(data: &[f32], block: Plane, columns: &mut [f32]) {
+fn fold_columns<O: ReduceOp, const MAPS: bool>(data: &[f32], block: Plane, columns: &mut [f32]) {
+    let mapped = |value: f32| match O::MAP {
+        Some(map) if MAPS => (map.function)(value),
+        _ => value,
+    };
     for row in 0..block.rows {
         let start = block.offset + row * block.row_stride;
         if block.col_stride != 1 {
             for (col, column) in columns.iter_mut().enumerate() {
-                let value = data[start + col * block.col_stride];
+                let value = mapped(data[start + col * block.col_stride]);
                 *column = if row == 0 {
                     value
                 } else {
@@ -290,10 +368,12 @@ fn fold_columns<O: ReduceOp>(data: &[f32], block: Plane, columns: &mut [f32]) {
         }
         let values = &data[start..start + block.cols];
         if row == 0 {
-            columns.copy_from_slice(values);
+            for (column, &value) in columns.iter_mut().zip(values) {
+                *column = mapped(value);
+            }
         } else {
             for (column, &value) in columns.iter_mut().zip(values) {
-                *column = O::combine(*column, value);
+                *column = O::combine(*column, mapped(value));
             }
         }
     }

@@ -126,16 +126,19 @@ impl<T> PartitionView<T> {
     /// Returns the view of the tile at this index.
     ///
     /// # Errors
-    /// `LimitExceeded` if the index is out of range, `InvalidArgument` if the data is stored in
-    /// tiles that this tile is not aligned to.
+    /// `InvalidArgument` if the index is out of range, or if the data is stored in tiles that this
+    /// tile is not aligned to.
     pub fn get_tile_view(&self, tile_idx: [usize; 4]) -> Result<TensorView<T>> {
-        let count = self.tile_count();
-        for (index, count) in tile_idx.into_iter().zip(count) {
-            check_limit(
-                "the tile's place, counted from 1,",
-                index.saturating_add(1),
-                count,
-            )?;
+        let counts = self.tile_count();
+        for (index, count) in tile_idx.into_iter().zip(counts) {
+            if index >= count {
+                let requirement = format!("below {counts:?}, the number of tiles");
+                return Err(Error::invalid(
+                    "tile_idx",
+                    format!("{tile_idx:?}"),
+                    requirement,
+                ));
+            }
         }
         let TileInfo { start, size, .. } = self.tile(tile_idx);
         (0..=LAST_DIM).try_fold(self.tensor, |view, dim| {

@@ -72,7 +72,7 @@ fn invalid_layers_return_errors() {
             (
                 layer.with_dilation(1, usize::MAX),
                 "LIMIT_EXCEEDED",
-                "columns of the dilated",
+                "dilation of the columns",
             ),
             (layer.with_groups(2), "LENGTH_MISMATCH", "weights"),
             (layer.with_batch(2), "LENGTH_MISMATCH", "input"),
@@ -95,14 +95,15 @@ fn wrong_indices_return_errors_or_give_nan() {
         for index in wrong {
             let error = device.run(&op, &[&table, &[0.0, index]]).unwrap_err();
             assert_eq!(error.code(), "INVALID_ARGUMENT");
-            let expected =
-                format!("`indices` is {index}, but must be whole numbers from 0 and below 3");
+            let needed = "but must be whole numbers from 0 and below 3";
+            let expected = format!("`indices` is {index} at position 1, {needed}");
             assert_eq!(error.to_string(), expected);
             let mut batch = GpuCommandBatch::new(device.clone());
             let [table, indices] = [&table[..], &[index]].map(|values| batch.upload(values));
             let _ = batch.gather_rows(table, indices, rows, cols);
             assert_eq!(code(batch.execute_sync()), "INVALID_ARGUMENT");
         }
+        check_arguments_that_are_indices(&device, &table, &wrong);
         // Only the device has these.
         let mut batch = GpuCommandBatch::new(device.clone());
         let indices = [[2.0].as_slice(), &wrong, &[1.0]].concat();
@@ -123,6 +124,38 @@ fn wrong_indices_return_errors_or_give_nan() {
         };
         assert_eq!(code(device.run(&huge, &[&[], &[]])), "LIMIT_EXCEEDED");
     }
+}
+
+/// A program checks the indices among its arguments where they are values, and no others.
+fn check_arguments_that_are_indices(device: &GpuDevice, table: &[f32; 6], wrong: &[f32]) {
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let (table, rows, cols) = (
+        batch.upload(table),
+        batch.placeholder(2),
+        batch.placeholder(3),
+    );
+    let gathered = batch.gather_rows(table, rows, 3, 2);
+    let taken = batch.take_along_rows(table, cols, 3, 2, 1);
+    let program = batch.compile_sync(&[gathered, taken]).unwrap();
+    let read = |rows: &[f32; 2], cols: &[f32; 3]| program.read_sync(&[rows.into(), cols.into()]);
+    let expected = [vec![5.0, 6.0, 1.0, 2.0], vec![2.0, 3.0, 6.0]];
+    assert_eq!(read(&[2.0, 0.0], &[1.0, 0.0, 1.0]).unwrap(), expected);
+    for &index in wrong {
+        let error = read(&[0.0, index], &[0.0; 3]).unwrap_err().to_string();
+        assert!(error.contains(&format!("{index} at position 1")), "{error}");
+        let error = read(&[0.0; 2], &[0.0, 0.0, index]).unwrap_err().to_string();
+        assert!(error.contains(&format!("{index} at position 2")), "{error}");
+        let rows = device.upload(&[index, 1.0]).unwrap();
+        let results = program.read_sync(&[(&rows).into(), (&[0.0; 3]).into()]);
+        let results = results.unwrap();
+        assert!(results[0][..2].iter().all(|x| x.is_nan()), "{results:?}");
+        assert_eq!(results[0][2..], [3.0, 4.0]);
+    }
+    let one = program.read_sync(&[(&[0.0, 3.0]).into(), (&[2.0, 0.0, 0.0]).into()]);
+    assert_eq!(
+        one.unwrap_err().to_string(),
+        "`indices` is 3 at position 1, but must be whole numbers from 0 and below 3"
+    );
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn operation_messages_name_value_and_limit() {
             ),
             (
                 run(Op::Transpose { rows, cols }, &[four]),
-                "the shape of `x`, 18446744073709551615×3, has more values than \
+                "`x` of shape [18446744073709551615, 3] has more values than \
                  2305843009213693951, the most of an array",
             ),
             (
@@ -124,7 +124,7 @@ fn view_and_weight_messages_name_value_and_limit() {
         ),
         (
             message(view.slice(ends.0..ends.1)),
-            "`range` is 3..1, but must be one that starts before its end or there",
+            "`range` is 3..1, but must be a range that does not end before it starts",
         ),
         (
             message(tiled.slice(1..4)),
@@ -141,7 +141,7 @@ fn view_and_weight_messages_name_value_and_limit() {
         (
             message(view.transpose(0, 1).unwrap().reshape([24, 1, 1, 1])),
             "`view` is [6, 4, 1, 1] at strides [1, 6, 1, 1], but must be contiguous to be \
-             reshaped: copy what it shows",
+             reshaped: copy its elements first",
         ),
         (
             message(layout([0, 2])),
@@ -223,8 +223,14 @@ fn batch_messages_say_what_to_do() {
             "`id` belongs to another batch: copy its values to this one",
         ),
         (
+            // The name in the message of a build with CUDA is one more.
+            message("vulkan".parse::<Backend>()).replace(", cuda", ""),
+            "`backend` is vulkan, but must be one of auto, gpu, simd: `gpu` is WebGPU, Vulkan, Metal \
+             and DX12, `simd` is the CPU",
+        ),
+        (
             message(GpuDevicePool::from_devices([]).map(drop)),
-            "`devices` is [], but must be at least one",
+            "`devices` is [], but must be at least one device",
         ),
         (
             named(&["1x"]),

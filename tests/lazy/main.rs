@@ -4,10 +4,12 @@
 
 mod behaviour;
 mod cases;
+mod custom;
 #[cfg(feature = "gpu")]
 #[path = "../support/device.rs"]
 #[allow(unreachable_pub)]
 mod device;
+mod indices;
 mod mistakes;
 mod operations;
 mod oracle;

@@ -168,11 +168,16 @@ impl Array {
         })
     }
 
+    /// One where an index is, and NaN beside what is no index.
     pub(crate) fn one_hot(&self, classes: usize) -> Self {
         let shape = [&self.shape[..], &[classes]].concat();
         Self::build(&shape, |i| {
             let (class, own) = i.split_last().expect("a new axis");
-            f64::from(self.at(own) == *class as f64)
+            let index = self.at(own);
+            if !(0..classes).any(|class| index == class as f64) {
+                return f64::NAN;
+            }
+            f64::from(index == *class as f64)
         })
     }
 

@@ -291,7 +291,10 @@ fn adapters_that_do_not_fit_are_refused_by_name() {
         assert!(error.to_string().contains(message), "{error}");
     };
     let all = parts(LLAMA, random);
-    refused(gguf(GEMMA, &all), "it is `gemma3`, but must be `llama`");
+    refused(
+        gguf(GEMMA, &all),
+        "it is the string `gemma3`, but must be `llama`",
+    );
     refused(bytes.clone(), "metadata `general.type`");
     let renamed = |name: &str| {
         let mut all = all.clone();

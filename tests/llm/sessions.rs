@@ -5,8 +5,8 @@ use super::transformer::{GEMMA, LLAMA, WIDTH, random_model};
 use super::{assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::llm::{
-    EmbedOptions, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel, LoadOptions,
-    Message, Pooling, QkvLora,
+    EmbedOptions, FinishReason, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel,
+    LoadOptions, Message, Pooling, QkvLora,
 };
 use relampago::{Backend, GpuDevice, runtime};
 use relampago::{Error, InstructionSet};
@@ -110,7 +110,7 @@ fn embeddings_are_pooled_values_after_the_last_norm() {
         let vectors = model.embed(&[text, "other"], options.clone()).unwrap();
         assert_eq!(vectors.len(), 2);
         assert_close(&vectors[0], &unit, "mean");
-        options.pooling = Pooling::Last;
+        options.pooling = Some(Pooling::Last);
         options.normalize = false;
         let vectors = model.embed(&[text], options.clone()).unwrap();
         assert_close(&vectors[0], hidden.last().unwrap(), "last");
@@ -185,6 +185,31 @@ fn answers_go_on_after_tokens_that_exist() {
         let returned = whole.strip_suffix(&text).unwrap();
         assert!(returned.starts_with(&before), "after {cut}");
         before = returned.to_owned();
+    }
+}
+
+/// The first token may begin a stop string: its text is none of the answer, and the stop string counts.
+#[test]
+fn text_of_tokens_that_exist_is_no_part_of_the_answer() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.stop = vec!["\n\n".to_owned(), "::".to_owned()];
+    for (before, next, expected, reason) in [
+        ("Answer:\n", "Y", "YY", FinishReason::Length),
+        ("Answer:", "Y", "YY", FinishReason::Length),
+        ("Answer:\n", "\n", "", FinishReason::Stop),
+        ("Answer", ":", "", FinishReason::Stop),
+        ("Answer:\n\nmore", "Y", "", FinishReason::Stop),
+    ] {
+        options.after = model.tokenize(before, false).unwrap();
+        options.max_tokens = options.after.len() + 2;
+        let token = model.tokenize(next, false).unwrap()[0];
+        options.sampling.logit_bias = vec![(token, 1e9)];
+        let mut answer = model.complete("hello", options.clone()).unwrap();
+        let text: String = answer.by_ref().map(Result::unwrap).collect();
+        assert_eq!(text, expected, "{before:?}");
+        assert_eq!(answer.finish_reason(), Some(reason), "{before:?}");
     }
 }
 

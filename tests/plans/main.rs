@@ -326,10 +326,19 @@ fn long_chains_keep_all_parameters() {
 fn oversized_lengths_return_errors() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device.clone());
-        let x = batch.placeholder(usize::MAX);
-        batch.relu(x);
+        let most = isize::MAX as usize / 4;
+        let (x, y) = (batch.placeholder(most), batch.placeholder(most));
+        let _ = batch.vec_add(x, y);
         assert_eq!(batch.explain().summary.bytes_moved, usize::MAX);
         let warm = device.warmup(&[(Op::Sum, &[usize::MAX]), (Op::Relu, &[usize::MAX])]);
         assert!(warm.is_ok_and(|()| true) == (device.info().backend == Backend::Simd));
+        let mut batch = GpuCommandBatch::new(device);
+        let x = batch.placeholder(most + 1);
+        let y = batch.relu(x);
+        let error = batch.compile_sync(&[y]).unwrap_err();
+        assert_eq!(error.code(), "SHAPE_OVERFLOW");
+        let message = "`placeholder` of shape [2305843009213693952] has more values than \
+                       2305843009213693951, the most of an array";
+        assert!(error.to_string().ends_with(message), "{error}");
     }
 }

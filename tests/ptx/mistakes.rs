@@ -51,9 +51,101 @@ fn operands_of_the_wrong_type_return_errors() {
     else {
         panic!("{error:?}");
     };
-    assert_eq!((position, instruction), (3, "add.rn.{}"));
+    assert_eq!((position, &*instruction), (3, "add.rn.f32"));
     assert!(at.to_string().contains("mistakes.rs"), "{at}");
 }
+
+/// No message has a placeholder of the table or a type of Rust.
+#[test]
+fn messages_name_types_as_ptx_does() {
+    let message = |body: fn(&mut Builder)| {
+        let error = build(Target::Sm80, body).expect_err("a mistake");
+        let message = error.to_string();
+        let (_, message) = message.split_once(": ").expect("a position");
+        message.to_owned()
+    };
+    for (expected, body) in MESSAGES {
+        assert_eq!(message(*body), *expected);
+    }
+}
+
+type Mistake = (&'static str, fn(&mut Builder));
+
+const MESSAGES: &[Mistake] = &[
+    (
+        "`add.rn.f32` takes a value of type f32 as operand 3, not a register of type u32",
+        |k| {
+            let (a, b) = (k.value(F32, 1.0f32), k.value(U32, 1));
+            let _ = k.add(a, b);
+        },
+    ),
+    (
+        "`rem` does not exist for f32, only for u16, s16, u32, s32, u64, s64",
+        |k| {
+            let a = k.value(F32, 1.0f32);
+            let _ = k.rem(a, a);
+        },
+    ),
+    (
+        "`at` takes an address in global memory, of type u64, as operand 1, not a register of \
+         type u32; for shared memory, whose addresses have type u32, use `fma(index, bytes, base)`",
+        |k| {
+            let (array, index) = (k.shared("array", F32, 4), k.special(Special::TidX));
+            let _ = k.at(array, index, 4);
+        },
+    ),
+    (
+        "`at_2d` takes an address in global memory, of type u64, as operand 1, not a register of \
+         type f32",
+        |k| {
+            let (base, index) = (k.value(F32, 1.0f32), k.special(Special::TidX));
+            let _ = k.at_2d(base, index, index, index, 4);
+        },
+    ),
+    (
+        "`mad.wide.u32` takes a value of type u32 as operand 2, not a register of type u64",
+        |k| {
+            let (base, index) = (k.pointer("x", F32), k.value(U64, 1));
+            let _ = k.at(base, index, 4);
+        },
+    ),
+    (
+        "`ld.shared.f32` takes an address in shared memory, of type u32, as operand 2, not an \
+         address of type u64",
+        |k| {
+            let x = k.pointer("x", F32);
+            let _ = k.ld_shared(F32, x, 0);
+        },
+    ),
+    (
+        "`ld.global.nc.f32` takes an address in global memory, of type u64, as operand 2, not an \
+         address of type u32",
+        |k| {
+            let array = k.shared("array", F32, 4);
+            let _ = k.ld_global(F32, array, 0);
+        },
+    ),
+    (
+        "`st.shared.f32` takes one, two or four registers of type f32 as operand 2, not 3 \
+         registers: f32",
+        |k| {
+            let array = k.shared("array", F32, 4);
+            let values = k.filled(F32, 3, 0.0f32);
+            k.st_shared(F32, array, 0, values.as_slice());
+        },
+    ),
+    ("`add.u32` takes 3 operands, not 2", |k| {
+        let a = k.value(U32, 1);
+        let _ = k.op(Op::Add, U32, U32, &[a.into()]);
+    }),
+    (
+        "`setp.eq.u32` takes a value of type u32 as operand 3, not the constant 0.5 of type f32",
+        |k| {
+            let a = k.value(U32, 1);
+            let _ = k.eq(a, 0.5f32);
+        },
+    ),
+];
 
 #[test]
 fn constants_that_do_not_fit_return_errors() {

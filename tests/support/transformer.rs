@@ -107,32 +107,38 @@ pub(crate) const GEMMA: Shape = Shape {
     ..PLAIN
 };
 
+pub(crate) const QWEN2: Shape = Shape {
+    name: "qwen2",
+    neighbours: false,
+    biases: true,
+    ..PLAIN
+};
+
+pub(crate) const QWEN3: Shape = Shape {
+    name: "qwen3",
+    neighbours: false,
+    head_norms: true,
+    ..PLAIN
+};
+
+pub(crate) const PHI: Shape = Shape {
+    name: "phi3",
+    neighbours: false,
+    fused: true,
+    windows: true,
+    ..PLAIN
+};
+
 pub(crate) const SHAPES: [Shape; 6] = [
     LLAMA,
     Shape {
         factors: true,
         ..PLAIN
     },
-    Shape {
-        name: "qwen2",
-        neighbours: false,
-        biases: true,
-        ..PLAIN
-    },
-    Shape {
-        name: "qwen3",
-        neighbours: false,
-        head_norms: true,
-        ..PLAIN
-    },
+    QWEN2,
+    QWEN3,
     GEMMA,
-    Shape {
-        name: "phi3",
-        neighbours: false,
-        fused: true,
-        windows: true,
-        ..PLAIN
-    },
+    PHI,
 ];
 
 /// Metadata of a tiny model; returns the number of tokens, too.
@@ -165,9 +171,21 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     (writer, tokens)
 }
 
-/// A model's weights, as `f64`.
+/// A model's weights and settings, as `f64`.
 pub(crate) struct Oracle {
     shape: Shape,
+    /// The bases of rotations of layers without and with a window.
+    pub(crate) bases: [f64; 2],
+    /// The factor that divides the frequencies, of Gemma in layers without a window only.
+    pub(crate) scaling: f64,
+    /// The factor of heads that are rotated.
+    pub(crate) magnitude: f64,
+    /// The number of elements of a head that are rotated.
+    pub(crate) rotated: usize,
+    /// The last one of as many layers has no window; 0 if all have one.
+    pub(crate) period: usize,
+    pub(crate) window: usize,
+    pub(crate) epsilon: f64,
     embedding: Vec<f64>,
     norm: Vec<f64>,
     factors: Vec<f64>,
@@ -193,8 +211,18 @@ struct Layer {
 
 /// A random file and the weights in it; matrices have the type after that of the one before.
 pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
+    random_model_with(shape, seed, |_| ())
+}
+
+/// The same with more metadata and tensors, or other ones.
+pub(crate) fn random_model_with(
+    shape: Shape,
+    seed: u64,
+    set: impl FnOnce(&mut GgufWriter),
+) -> (Vec<u8>, Oracle) {
     let random = &mut Random(seed);
     let (mut writer, vocabulary) = metadata(shape);
+    set(&mut writer);
     let q8_0 = WeightType::Q8_0;
     let embedding = random_tensor(
         &mut writer,
@@ -272,6 +300,13 @@ pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
     }
     let oracle = Oracle {
         shape,
+        bases: [if shape.gemma { GLOBAL_BASE } else { BASE }, BASE],
+        scaling: 1.0,
+        magnitude: 1.0,
+        rotated: HEAD,
+        period: if shape.gemma { 6 } else { 0 },
+        window: WINDOW,
+        epsilon: EPSILON,
         embedding,
         norm,
         factors,
@@ -284,19 +319,6 @@ fn multiply(matrix: &[f64], x: &[f64]) -> Vec<f64> {
     let rows = matrix.chunks_exact(x.len());
     rows.map(|row| row.iter().zip(x).map(|(w, x)| w * x).sum())
         .collect()
-}
-
-/// Rows as long as the gain, normalised; as they are without a gain.
-fn norm(x: &[f64], gain: &[f64]) -> Vec<f64> {
-    if gain.is_empty() {
-        return x.to_vec();
-    }
-    let normed = x.chunks_exact(gain.len()).flat_map(|x| {
-        let square = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
-        let scale = 1.0 / (square + EPSILON).sqrt();
-        x.iter().zip(gain).map(move |(x, gain)| x * scale * gain)
-    });
-    normed.collect()
 }
 
 fn add(x: &mut [f64], more: &[f64]) {
@@ -365,12 +387,27 @@ impl Oracle {
         for layer in 0..self.layers.len() {
             self.layer(&mut xs, layer);
         }
-        xs.iter().map(|x| norm(x, &self.norm)).collect()
+        xs.iter().map(|x| self.norm(x, &self.norm)).collect()
+    }
+
+    /// Rows as long as the gain, normalised; as they are without a gain.
+    fn norm(&self, x: &[f64], gain: &[f64]) -> Vec<f64> {
+        if gain.is_empty() {
+            return x.to_vec();
+        }
+        let normed = x.chunks_exact(gain.len()).flat_map(|x| {
+            let square = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
+            let scale = 1.0 / (square + self.epsilon).sqrt();
+            x.iter().zip(gain).map(move |(x, gain)| x * scale * gain)
+        });
+        normed.collect()
     }
 
     fn layer(&self, xs: &mut [Vec<f64>], index: usize) {
+        let norm = |x: &[f64], gain: &[f64]| self.norm(x, gain);
         let layer = &self.layers[index];
-        let local = self.shape.windows && !(self.shape.gemma && index % 6 == 5);
+        let is_global = self.period > 0 && index % self.period == self.period - 1;
+        let local = self.shape.windows && !is_global;
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         for (position, x) in xs.iter_mut().enumerate() {
             let h = norm(x, &layer.attention_norm);
@@ -385,7 +422,7 @@ impl Oracle {
             keys.push(k);
             values.push(v);
             let first = if local {
-                (position + 1).saturating_sub(WINDOW)
+                (position + 1).saturating_sub(self.window)
             } else {
                 0
             };
@@ -416,19 +453,20 @@ impl Oracle {
     }
 
     fn rotate(&self, x: &mut [f64], position: usize, local: bool) {
-        let base = if self.shape.gemma && !local {
-            GLOBAL_BASE
-        } else {
-            BASE
-        };
+        let base = self.bases[usize::from(local)];
+        let is_scaled = !(local && self.shape.gemma);
+        let scaling = if is_scaled { self.scaling } else { 1.0 };
+        let rotated = self.rotated;
         for head in x.chunks_exact_mut(HEAD) {
-            for pair in 0..HEAD / 2 {
-                let frequency = base.powf(-(2.0 * pair as f64) / HEAD as f64) / self.factors[pair];
+            for pair in 0..rotated / 2 {
+                let frequency = base.powf(-(2.0 * pair as f64) / rotated as f64);
+                let frequency = frequency / self.factors[pair] / scaling;
                 let (sin, cos) = (position as f64 * frequency).sin_cos();
+                let [sin, cos] = [sin, cos].map(|part| part * self.magnitude);
                 let [first, second] = if self.shape.neighbours {
                     [2 * pair, 2 * pair + 1]
                 } else {
-                    [pair, pair + HEAD / 2]
+                    [pair, pair + rotated / 2]
                 };
                 let (a, b) = (head[first], head[second]);
                 (head[first], head[second]) = (a * cos - b * sin, a * sin + b * cos);

@@ -501,7 +501,7 @@ pub(crate) const APART: &[Apart] = &[
     apart("place_heads", "place_heads_f16", &["f16"]),
     apart("place_heads", "place_heads_q8_0", &["q8_0"]),
     Apart {
-        left_out: &["GROUP", "combine"],
+        left_out: &["GROUP", "combine", "mapped"],
         ..apart("fold_tiles", "fold_tiles", &[])
     },
     apart("matmul_words", "matmul_f16", &["f16"]),

@@ -25,11 +25,24 @@ const shown = (source) => {
     return Object(source) === source && kind !== 'URL' ? `an object (${kind})` : String(source);
 };
 
-const rethrown = (place, error) => error instanceof RelampagoError ? error : new RelampagoError(
-    'NOT_LOADED',
-    `the WebAssembly module could not be loaded from ${place}: ${error?.message}; give init() the bytes of the package's .wasm file, or its URL`,
-    error,
-);
+/** Whether Next has bundled this script for its server. Its bundlers put a name in the place of this very expression. */
+const isBundledByNext = () => {
+    try {
+        return process.env.NEXT_RUNTIME === 'nodejs';
+    } catch {
+        return false; // Not every host has `process`, and Deno may refuse its variables.
+    }
+};
+
+const rethrown = (place, error) => {
+    if (error instanceof RelampagoError) {
+        return error;
+    }
+    const problem = `the WebAssembly module could not be loaded from ${place}: ${error?.message}`;
+    const general = "give init() the bytes of the package's .wasm file, or its URL";
+    const advice = isBundledByNext() ? `add 'relampago' to serverExternalPackages in next.config, or ${general}` : general;
+    return new RelampagoError('NOT_LOADED', `${problem}; ${advice}`, error);
+};
 
 /** Returns `moduleUrl` with an error of ours where a bundle has no `import.meta.url`. */
 export const located = (moduleUrl) => () => {

@@ -4,6 +4,9 @@ import { RelampagoError } from './error.js';
 
 /** Writes any value as errors show it: a string in quotation marks, since it may look like a number. */
 export const shown = (value) => {
+    if (typeof value?.then === 'function') {
+        return 'a Promise that was not awaited';
+    }
     if (Object(value) === value) {
         return `an object (${value.constructor?.name})`;
     }
@@ -26,7 +29,9 @@ const distance = (a, b) => {
 /** Refuses properties of an object of options that are none of these names. `prefix` begins the message. */
 export const requireNames = (given, names, prefix = '') => {
     if (Object(given) !== given) {
-        throw new RelampagoError('INVALID_ARGUMENT', `${prefix}\`options\` is ${shown(given)}, but must be an object`);
+        // A prefix that ends with a name is that of an option which has options.
+        const what = prefix.endsWith('`: ') ? prefix.slice(0, -2) : `${prefix}\`options\``;
+        throw new RelampagoError('INVALID_ARGUMENT', `${what} is ${shown(given)}, but must be an object`);
     }
     if (Object.prototype.toString.call(given) === '[object AbortSignal]') {
         throw new RelampagoError('INVALID_ARGUMENT', `${prefix}\`options\` is an AbortSignal, but must be { signal }`);

@@ -8,6 +8,7 @@ import { Generation } from './generation.js';
 /** The checks of options that answers of models and of sessions have. */
 export const ANSWER = {
     max_tokens: check.count,
+    max_completion_tokens: check.count,
     temperature: check.number,
     top_k: check.count,
     top_p: check.number,
@@ -22,6 +23,7 @@ export const ANSWER = {
     after: (list, what) => [...check.tokens(list, what)],
     seed: check.seed,
     stop: check.stops,
+    stream: check.boolean,
     signal: check.abortSignal,
 };
 
@@ -53,7 +55,11 @@ export async function generated(engine, number, request, push) {
  * with the request's number, the engine's options, and a function for pieces. `keep` keeps what the answer uses, and
  * returns a function that ends that.
  */
-export function answer(current, { signal, ...options }, generate, keep = () => () => {}) {
+export function answer(current, { signal, stream: _, max_completion_tokens, ...options }, generate, keep = () => () => {}) {
+    if (max_completion_tokens !== undefined && options.max_tokens !== undefined) {
+        throw check.invalid('max_completion_tokens', max_completion_tokens, 'given without `max_tokens`, which means the same');
+    }
+    options.max_tokens ??= max_completion_tokens;
     options.seed ??= randomSeed();
     options.json_schema = options.response_format;
     if (options.top_logprobs !== undefined && !options.logprobs) {

@@ -1,6 +1,7 @@
 // The copy of a model from a URL.
 
 import { host } from './host.js';
+import { isSameFile } from './http.js';
 import { hasRoom, lockModel, modelsFolder, nameOf, readFolder, sizeOf, writeDescription, writePart } from './opfs.js';
 
 /** The copy of one model: absent, partial or complete. Nobody else has it open. */
@@ -58,7 +59,7 @@ export class CachedModel {
             return false; // The next load could not find out whether the copy is current.
         }
         try {
-            if (!this.#isOf(file)) {
+            if (!this.#description || !isSameFile(this.#description, file)) {
                 await this.#remove();
             }
             if (this.isComplete) {
@@ -73,12 +74,6 @@ export class CachedModel {
             this.#failed = true;
             return false;
         }
-    }
-
-    /** The size of a file may be unknown until its end. */
-    #isOf({ size, version }) {
-        const known = this.#description;
-        return known?.version === version && (size === 0 || size === known.size);
     }
 
     async #describe({ url, size, version, partBytes = host.download.partBytes }) {

@@ -3,10 +3,8 @@
 import { RelampagoError } from './error.js';
 import { requireNames, shown } from './options.js';
 
-export const invalid = (what, value, requirement) => {
-    const hint = typeof value?.then === 'function' ? '; await the Promise first' : '';
-    return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}${hint}`);
-};
+export const invalid = (what, value, requirement) =>
+    new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
 
 /** Refuses options that do not exist; `checks` has a function for each one that does. */
 export function options(given, checks) {
@@ -123,6 +121,27 @@ export const texts = (value, what) => (Array.isArray(value) ? value : [value]).m
 /** Stop strings: one, or a list. */
 export const stops = (value, what) => (Array.isArray(value) ? value : [value]).map((each) => text(each, what));
 
+const textOrParts = check((value) => typeof value === 'string', 'a string or an array of text parts');
+const textType = check((value) => value === 'text', "'text', the only type of parts that a model reads");
+
+/**
+ * The text of a message as OpenAI's API has it: a string, parts of which all are texts, or null of an assistant, whose
+ * content may be nothing but calls of tools.
+ */
+function content({ role, content: given }, what) {
+    if (given === null && role === 'assistant') {
+        return '';
+    }
+    if (!Array.isArray(given)) {
+        return textOrParts(given, what);
+    }
+    const parts = given.map((part, i) => {
+        textType(part?.type, `${what}[${i}].type`);
+        return text(part.text, `${what}[${i}].text`);
+    });
+    return parts.join('');
+}
+
 /** The roles and contents of messages, one after the other. */
 export function messages(list) {
     if (!Array.isArray(list)) {
@@ -133,7 +152,7 @@ export function messages(list) {
     }
     return list.flatMap((message, i) => [
         text(message?.role, `messages[${i}].role`),
-        text(message?.content, `messages[${i}].content`),
+        content(message, `messages[${i}].content`),
     ]);
 }
 

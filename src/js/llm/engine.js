@@ -1,7 +1,7 @@
 // A model in the WebAssembly module of this thread: that of a worker, or the caller's own.
 
 import load, { Device, ModelBytes } from './relampago.js';
-import loadChat from './relampago_chat.js';
+import loadChat from './chat_module.js';
 import { Arrival } from './arrival.js';
 import { aborted, disposed } from './check.js';
 import { RelampagoError } from './error.js';
@@ -32,6 +32,14 @@ const unpacked = (numbers, textOf) => {
 const tellTokens = (session, push) => {
     try {
         push({ read: session.tokens() });
+    } catch {}
+};
+
+/** Pushes what an answer that breaks off holds back, so that its text is that of its tokens, unless the module has failed. */
+const pushRest = (generation, times, push) => {
+    try {
+        const text = generation.rest();
+        text && push({ text, tokens: [], logprobs: [], ...times });
     } catch {}
 };
 
@@ -186,12 +194,13 @@ export class Engine {
             const vectors = [];
             for (const [i, text] of texts.entries()) {
                 this.#check(number);
-                const vector = this.#model.embed(text, last, normalize);
+                const vector = this.#model.embed(text, last, normalize, () => this.#isCancelled(number));
                 vectors.push(await vector.catch((error) => {
                     throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
                 }));
                 await pause();
             }
+            this.#check(number);
             return vectors;
         });
     }
@@ -256,12 +265,14 @@ export class Engine {
         this.#check(number);
         const owner = session === undefined ? this.#model : this.#session(session);
         const generation = messages ? owner.chat(messages, options) : owner.complete(prompt, options);
+        let times;
         try {
             const existing = generation.tokensAfter(0);
             let known = existing.length;
             push({ text: '', tokens: existing, logprobs: [], promptTokens: generation.promptTokens, resumed: known });
             let first;
-            for (let text; (text = await generation.step()) !== undefined;) {
+            const isCancelled = () => this.#isCancelled(number);
+            for (let text; (text = await generation.step(isCancelled)) !== undefined;) {
                 const tokens = generation.tokensAfter(known);
                 const now = performance.now();
                 known += tokens.length;
@@ -269,11 +280,15 @@ export class Engine {
                     first ??= now;
                 }
                 const logprobs = unpacked(generation.logprobsAfter(known - tokens.length), (id) => this.detokenize([id]));
-                push({ text, tokens, logprobs, promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first });
+                times = { promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first };
+                push({ text, tokens, logprobs, ...times });
                 await pause();
                 this.#check(number);
             }
             return generation.finishReason;
+        } catch (error) {
+            pushRest(generation, times, push);
+            throw error;
         } finally {
             this.#cancelled.delete(number);
             generation.free();
@@ -291,6 +306,11 @@ export class Engine {
         if (this.#cancelled.delete(number)) {
             throw aborted();
         }
+    }
+
+    /** Whether work under way is to end, which asks between its slices. */
+    #isCancelled(number) {
+        return this.#disposed || this.#cancelled.has(number);
     }
 
     cancel(number) {

@@ -178,16 +178,25 @@ export interface CachedModel {
     readonly complete: boolean;
 }
 
-/** A message of a conversation, as OpenAI's API has it. */
+/** A part of a message's content. Parts of other types, such as images, are refused. */
+export interface TextPart {
+    type: 'text';
+    text: string;
+}
+
+/** A message of a conversation, as OpenAI's API has it. Other properties, such as `tool_calls`, are not read. */
 export interface Message {
     role: 'system' | 'user' | 'assistant' | (string & {});
-    content: string;
+    /** The text, or parts that are joined; null, of an assistant that only calls tools, is an empty text. */
+    content: string | readonly TextPart[] | null;
 }
 
 /** How a session answers; options that OpenAI's API has, too, have its names. */
 export interface AnswerOptions {
     /** The most tokens to generate, 512 by default; generation also ends where the context does. */
     max_tokens?: number | undefined;
+    /** The newer name of `max_tokens` in OpenAI's API; only one of both may be given. */
+    max_completion_tokens?: number | undefined;
     /** Divides logits: at least 0. With 0, the default, the likeliest token is always chosen. */
     temperature?: number | undefined;
     /** The number of the likeliest tokens to choose from; 0, the default, is all. */
@@ -210,13 +219,15 @@ export interface AnswerOptions {
     top_logprobs?: number | undefined;
     /**
      * The form of the answer: any text, any JSON object, or JSON that a schema allows. `INVALID_ARGUMENT` for a schema that
-     * needs what is not supported, or has a keyword that does not exist; no part of it is ignored.
+     * needs what is not supported, has a keyword that does not exist, or takes too much work (the guide has the limits); no
+     * part of it is ignored.
      */
     response_format?: ResponseFormat | undefined;
     /**
      * Tokens of the answer that exist already, such as those of a generation that a lost device cut off, or the first words
      * of an answer (`await model.tokenize('The answer is')`). Generation goes on after them: it returns the text that
-     * follows theirs. `tokens`, `usage.completion_tokens` and `max_tokens` count them. `seed` has to be the same.
+     * follows theirs. A stop string may begin in their text and end in the new one: the answer ends there. `tokens`,
+     * `usage.completion_tokens` and `max_tokens` count them. `seed` has to be the same.
      */
     after?: ArrayLike<number> | undefined;
     /**
@@ -227,7 +238,9 @@ export interface AnswerOptions {
     seed?: number | undefined;
     /** Texts that end the answer, without being part of it. */
     stop?: string | readonly string[] | undefined;
-    /** Cancels the generation at once. */
+    /** Changes nothing: any answer can be iterated over piece by piece, and read as a whole with `text()`. */
+    stream?: boolean | undefined;
+    /** Cancels the generation at once; on SIMD the model is free for other requests 20 ms later, or after a longer product. */
     signal?: AbortSignal | undefined;
 }
 
@@ -238,7 +251,7 @@ export interface GenerateOptions extends AnswerOptions {
 }
 
 export interface EmbedOptions {
-    /** The vector of a text: the mean of its tokens, which is the default, or the last one. */
+    /** The vector of a text: the mean of its tokens, or the last one. By default as the file says, and the mean if it does not. */
     pooling?: 'mean' | 'last' | undefined;
     /** Whether vectors are divided by their lengths: true by default. */
     normalize?: boolean | undefined;
@@ -418,8 +431,7 @@ export class LanguageModel {
     static load(source: ModelSources, options?: LoadOptions): Promise<LanguageModel>;
     /**
      * Reads the beginnings of a model's files, not their weights, and returns what they say and the memory that the model
-     * needs. `INVALID_MODEL` for a file
-     * that is damaged or an architecture that is not supported.
+     * needs. `INVALID_MODEL` for a file that is damaged or needs what is not supported, with the error of `load`.
      */
     static inspect(source: ModelSources, options?: InspectOptions): Promise<ModelInspection>;
     /** Lists the models in the cache, or their files; none where there is no cache, as in Node. */

@@ -203,7 +203,8 @@ export class LanguageModel {
         const { pooling, normalize = true, signal } = check.options(options, EMBED);
         const list = check.texts(texts, 'texts');
         const [engine, number] = [this.#used(), ++this.#current.requests];
-        const embed = () => engine.embed(number, list, pooling === 'last', normalize);
+        const last = pooling === undefined ? undefined : pooling === 'last';
+        const embed = () => engine.embed(number, list, last, normalize);
         return untilAborted(signal, embed, check.aborted, () => engine.cancel(number));
     }
 

@@ -5,15 +5,16 @@ import { reading } from './stream.js';
 
 /**
  * Asks for a file. Returns its size and version, either of which may be unknown, and `body` with all of it where
- * the server does not send ranges, on a `connection` to be ended.
+ * the server does not send ranges, or not what tells that they are of one version, on a `connection` to be ended.
  */
 export async function connect(url, signal) {
     const ranged = await requestRange(url, signal);
     if (ranged?.response.status === 206) {
-        const { size, version, from } = describe(ranged.response);
+        const { size, version, from, isExact } = describe(ranged.response);
         await ranged.response.arrayBuffer().catch(() => {}); // So that the connection can be used again.
         ranged.connection.end();
-        if (from === 0) {
+        // Ranges of a file whose version is not known exactly may be of several versions.
+        if (from === 0 && isExact) {
             return { url, size, version };
         }
     }

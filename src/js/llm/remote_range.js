@@ -1,6 +1,6 @@
 // A range of bytes of a file on a server.
 
-import { describe, failure, isTransient, request, untilSilent } from './http.js';
+import { describe, failure, isSameFile, isTransient, request, untilSilent } from './http.js';
 import { host } from './host.js';
 import { reading } from './stream.js';
 
@@ -72,13 +72,13 @@ async function append(part, body, arrived) {
  * Checks that an answer is the range from byte `from` of the file as it was first. `If-Range` would be a header for
  * which other sites need to be asked first, and the answer says which version it is of, anyway.
  */
-function requireSame({ url, size, version }, response, from) {
+function requireSame(file, response, from) {
+    const { url, size } = file;
     const { ok, status } = response;
     const now = describe(response);
-    const isSame = now.size === size && now.version === version;
-    if (status === 416 || (ok && !isSame)) {
-        const shown = ({ size, version }) => `${version ?? 'unnamed'} of ${size} bytes`;
-        const change = `its version is ${shown(now)}, but was ${shown({ size, version })}`;
+    if (status === 416 || (ok && !isSameFile(file, now))) {
+        const shown = ({ size, version }) => `${version ?? 'unnamed'} of ${size || 'unknown'} bytes`;
+        const change = `its version is ${shown(now)}, but was ${shown(file)}`;
         throw failure(url, `it changed during the download: ${change}`, { kind: 'changed' });
     }
     if (status !== 206 || now.from !== from) {

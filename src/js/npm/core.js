@@ -5,7 +5,7 @@ import load, {
 } from './relampago.js';
 import { LOST, lengthOf, overlap } from './arrays.js';
 import { RelampagoError } from './error.js';
-import { explained, requireOwner } from './mix_ups.js';
+import { named, namedLater, page } from './methods.js';
 import { ops } from './ops.js';
 import { requireNames, shown } from './options.js';
 import { isFull, makeRoom } from './room.js';
@@ -16,6 +16,7 @@ export {
 };
 export { classOf, lengthOf, part } from './arrays.js';
 export { countRemote } from './room.js';
+export { named, namedLater, requireAbortable } from './methods.js';
 export { traced } from './stack.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
@@ -51,12 +52,12 @@ export const invalid = (what, value, requirement) => {
     return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
 };
 
-export const foreign = (what, owner) => new RelampagoError('FOREIGN', `\`${what}\` belongs to another ${owner}`);
+export const foreign = (what, owner) => new RelampagoError('FOREIGN', `\`${what}\` belongs to another ${owner}: copy its values to this one`);
 
 for (const [method, names] of [['insert', ['k', 'n', 'format', 'transposed']], ['insertBlocks', ['k', 'n', 'format']]]) {
     const { [method]: call } = GpuMatmulCache.prototype;
     GpuMatmulCache.prototype[method] = function (name, weights, options, abort) {
-        requireNames(options, names, `${method}: `);
+        requireNames(options, names);
         return call.call(this, name, weights, options, abort);
     };
 }
@@ -88,11 +89,6 @@ export const cachedLength = (cache, name, length, m) => {
         throw invalid('name', name, 'the name of weights in the cache');
     }
     return GpuCommandBatch.lengthOf(MATMUL, [length, k * n, m, k, n]);
-};
-
-/** Refuses options of a method that has none but `signal`. */
-export const requireAbortable = (options, method) => {
-    options == null || requireNames(options, ['signal'], `${method}: `);
 };
 
 /** What `start` comes to, unless the caller aborts before by the options' signal. Messages begin with `prefix`. */
@@ -146,8 +142,9 @@ const fit = (result, into) => {
     }
     if (present !== result.length) {
         const has = present < 0 ? `is ${shown(into)}` : `has ${present} values`;
-        const length = result.length ?? 'results that are arrays';
-        throw new RelampagoError('LENGTH_MISMATCH', `\`into\` ${has}, but must be a Float32Array for ${length}`);
+        const { length } = result;
+        const needed = length === undefined ? 'the result is a number' : `must be a Float32Array of ${length} values`;
+        throw new RelampagoError('LENGTH_MISMATCH', `\`into\` ${has}, but ${needed}`);
     }
 };
 
@@ -182,12 +179,12 @@ const RESULT_OPTIONS = ['into', 'signal'];
 for (const [index, [name, inputs, parameters, , names]] of ops.entries()) {
     const end = inputs + parameters;
     const known = names?.split(' ');
-    const requireOptions = (values) => known && requireNames(values[inputs], known, `${name}: `);
+    const requireOptions = (values) => known && requireNames(values[inputs], known);
     const run = async function (...values) {
         try {
-            requireOwner(this, GpuDevice, 'device', name);
+            page.requireOwner(this, GpuDevice, 'device', name);
             const options = values[end];
-            options == null || requireNames(options, RESULT_OPTIONS, `${name}: `);
+            options == null || requireNames(options, RESULT_OPTIONS);
             requireOptions(values);
             const into = options?.into;
             const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
@@ -195,40 +192,32 @@ for (const [index, [name, inputs, parameters, , names]] of ops.entries()) {
             fit(result, into);
             return placed(result, into);
         } catch (error) {
-            throw explained(error, values, run, name);
-        }
-    };
-    const record = function (...values) {
-        try {
-            requireOwner(this, GpuCommandBatch, 'batch', name);
-            requireOptions(values);
-            return this.record(index, values);
-        } catch (error) {
-            throw explained(error, values, record, name);
+            throw page.explain(error, values, run, name);
         }
     };
     GpuDevice.prototype[name] = run;
-    GpuCommandBatch.prototype[name] = record;
+    GpuCommandBatch.prototype[name] = named(GpuCommandBatch, 'batch', name, function (...values) {
+        requireOptions(values);
+        return this.record(index, values);
+    });
 }
 
 /** The values that `read` comes to, in the array that the options ask for. */
 const readInto = async (options, read) => {
-    options == null || requireNames(options, RESULT_OPTIONS, 'read: ');
+    options == null || requireNames(options, RESULT_OPTIONS);
     const into = options?.into;
     const values = await read(into);
     fit(values, into);
     return placed(values, into);
 };
 
-DeviceBuffer.prototype.read = async function (options) {
-    requireOwner(this, DeviceBuffer, 'buffer', 'read');
+DeviceBuffer.prototype.read = namedLater(DeviceBuffer, 'buffer', 'read', function (options) {
     return readInto(options, (into) => this.readValues(into, options));
-};
+});
 
-GpuCommandBatch.prototype.read = async function (id, options) {
-    requireOwner(this, GpuCommandBatch, 'batch', 'read');
+GpuCommandBatch.prototype.read = namedLater(GpuCommandBatch, 'batch', 'read', function (id, options) {
     return readInto(options, (into) => this.readValues(id, into, options));
-};
+});
 
 // `threads.js` gives devices with helpers the method that counts them.
 const { get: infoOf } = Object.getOwnPropertyDescriptor(GpuDevice.prototype, 'info');
@@ -240,11 +229,9 @@ Object.defineProperty(GpuDevice.prototype, 'info', {
 });
 
 for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], ['tiledMin2d', 'min']]) {
-    GpuDevice.prototype[name] = async function (values, rows, cols, options) {
-        requireOwner(this, GpuDevice, 'device', name);
-        requireAbortable(options, name);
-        return this.tiledReduce2d(reduction, values, rows, cols, options);
-    };
+    GpuDevice.prototype[name] = namedLater(GpuDevice, 'device', name, function (...values) {
+        return this.tiledReduce2d(reduction, ...values.slice(0, 4));
+    }, 3);
 }
 
 /** Classes, methods whose only option is `signal`, and the places of the options. */
@@ -258,20 +245,24 @@ for (const [Class, what, places] of ABORTABLE) {
     for (const [method, place] of Object.entries(places)) {
         const { [method]: call } = prototype;
         // A call with wrong arguments rejects its promise; it throws nothing.
-        prototype[method] = async function (...values) {
-            requireOwner(this, Class, what, method);
-            requireAbortable(values[place], method);
+        prototype[method] = namedLater(Class, what, method, async function (...values) {
             const result = await call.apply(this, values);
             isFull() && await makeRoom();
             return result;
-        };
+        }, place);
     }
 }
 
 /** Sets the arguments of a program's next run; returns their number. */
 const setArguments = (program, args = []) => {
     for (const [place, argument] of list('args', args).entries()) {
-        argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
+        if (!(argument instanceof DeviceBuffer)) {
+            program.setValues(place, argument);
+        } else if (argument.handle) {
+            throw foreign(`args[${place}]`, 'device'); // A worker's.
+        } else {
+            program.setBuffer(place, argument);
+        }
     }
     return args.length;
 };
@@ -319,44 +310,50 @@ const explain = (description) => {
     return { kernels, buffers };
 };
 
-for (const { prototype } of [GpuCommandBatch, Program]) {
-    prototype.explain = async function () {
+for (const [Class, what] of [[GpuCommandBatch, 'batch'], [Program, 'program']]) {
+    Class.prototype.explain = namedLater(Class, what, 'explain', function () {
         return explain(this.describe());
-    };
+    });
 }
 
-Object.assign(Program.prototype, {
-    async run(args, options) {
-        requireOwner(this, Program, 'program', 'run');
-        requireAbortable(options, 'run');
+/** The places of options that have only `signal`. */
+const SIGNALS = { run: 1, time: 1, runN: 3 };
+
+const METHODS = {
+    run(args, options) {
         return start(this, args, false, options);
     },
 
-    /** What `read` does unless it is done at once. */
-    readAll(args, options) {
-        return start(this, args, true, options);
-    },
-
-    async read(args = [], options) {
-        requireOwner(this, Program, 'program', 'read');
-        options == null || requireNames(options, RESULT_OPTIONS, 'read: ');
-        const into = list('into', options?.into ?? []);
-        const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
-        return allPlaced(now ? [now] : await this.readAll(args, options), into);
-    },
-
     async time(args, options) {
-        requireOwner(this, Program, 'program', 'time');
-        requireAbortable(options, 'time');
         const times = await this.kernelTimes(setArguments(this, args), options);
         const plan = await this.explain();
         plan.kernels.forEach((kernel, place) => (kernel.milliseconds = times[place]));
         return plan;
     },
 
-    async runN(args, times, feedback, options) {
-        requireOwner(this, Program, 'program', 'runN');
-        requireAbortable(options, 'runN');
+    runN(args, times, feedback, options) {
         return start(this, args, false, options, repetition(times, feedback));
     },
-});
+};
+for (const [name, method] of Object.entries(METHODS)) {
+    Program.prototype[name] = namedLater(Program, 'program', name, method, SIGNALS[name]);
+}
+
+/** Written out, since it is called as often as operations are. */
+const read = async function (args = [], options) {
+    try {
+        page.requireOwner(this, Program, 'program', 'read');
+        options == null || requireNames(options, RESULT_OPTIONS);
+        const into = list('into', options?.into ?? []);
+        const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
+        return allPlaced(now ? [now] : await this.readAll(args, options), into);
+    } catch (error) {
+        throw page.explain(error, [args, options], read, 'read');
+    }
+};
+Program.prototype.read = read;
+
+/** What `read` does unless it is done at once. */
+Program.prototype.readAll = function (args, options) {
+    return start(this, args, true, options);
+};

@@ -1,8 +1,10 @@
 import { GpuDevice, RelampagoError, invalid, load } from './core.js';
+import { explained } from './mix_ups.js';
 import { requireNames } from './options.js';
 import { moduleUrl } from './instructions.js';
 import { loader } from './loader.js';
 import './owners.js';
+import { traced } from './stack.js';
 import './streams.js';
 import { remembering } from './tuning.js';
 
@@ -17,7 +19,7 @@ export {
 /** For what is loaded below; no part of the interface. */
 export {
     cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
-    requireAbortable, traced, unlessAborted,
+    named, namedLater, requireAbortable, traced, unlessAborted,
 } from './core.js';
 
 const { create } = GpuDevice;
@@ -40,12 +42,16 @@ const open = async (options) => {
 const OPTIONS = ['backend', 'halfPrecision', 'policy', 'signal', 'threads', 'worker'];
 const POLICY = ['elementwise', 'transcendental', 'reduction', 'softmax', 'matmul', 'convolution', 'movement'];
 
-GpuDevice.create = async (options) => {
-    options == null || requireNames(options, OPTIONS, 'create: ');
-    options?.policy == null || requireNames(options.policy, POLICY, 'create: `policy`: ');
-    return remembering(await open(options));
-};
+GpuDevice.create = traced(async function created(options) {
+    try {
+        options == null || requireNames(options, OPTIONS);
+        options?.policy == null || requireNames(options.policy, POLICY, '`policy`: ');
+        return await remembering(await open(options));
+    } catch (error) {
+        throw explained(error, [], created, 'create');
+    }
+});
 // The name that the Rust crate has for it.
-GpuDevice.newAsync = (options) => GpuDevice.create(options);
+GpuDevice.newAsync = GpuDevice.create;
 
 export default loader(load, moduleUrl);

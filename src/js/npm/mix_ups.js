@@ -1,8 +1,9 @@
-// Arguments that are easily mixed up: errors say what to do with them.
+// Errors of methods: they begin with the method's name and the caller's line, and say what to do with arguments that are
+// easily mixed up.
 
 import { RelampagoError } from './error.js';
-
-const isPromise = (value) => typeof value?.then === 'function';
+import { page } from './methods.js';
+import { shown } from './options.js';
 
 /** Whether a value is of a class or of one below it, such as those of workers. */
 const isOf = (name) => (value) => {
@@ -17,12 +18,10 @@ const isOf = (name) => (value) => {
 /** What an argument may be instead, by what it must be, and what to do then. */
 const HINTS = {
     Float32Array: [
-        [isPromise, 'await the Promise first'],
         [isOf('Tensor'), 'use the methods of the tensor, or await its data()'],
         [isOf('DeviceBuffer'), 'a DeviceBuffer is for batch.input(buffer) and programs; or await its read()'],
     ],
     BufferId: [
-        [isPromise, 'await the Promise first'],
         [isOf('Tensor'), 'use the methods of the tensor, or record its data()'],
         [isOf('DeviceBuffer'), 'record it with batch.input(buffer) first'],
         [ArrayBuffer.isView, 'record it with batch.upload(values) first'],
@@ -31,7 +30,8 @@ const HINTS = {
 
 /**
  * Returns an error whose message begins with the method's name, and ends with what to do with an argument that was mixed
- * up. `entry` is what the caller called. The given error may belong to other calls, too, and stays as it is.
+ * up. Its stack begins where `entry` was called, where the caller awaits that. The given error may belong to other calls,
+ * too, and stays as it is.
  */
 export const explained = (error, values, entry, name) => {
     if (!(error instanceof RelampagoError)) {
@@ -39,13 +39,14 @@ export const explained = (error, values, entry, name) => {
     }
     const { code, message, cause, stack } = error;
     const [, needed] = /must be a (Float32Array|BufferId)$/.exec(message) ?? [];
-    const hint = HINTS[needed]?.find(([is]) => values.some(is))?.[1];
-    const isNamed = message.startsWith(`${name}: `) || message.startsWith(`\`${name}\` of`);
-    const text = (isNamed ? '' : `${name}: `) + message + (hint ? `; ${hint}` : '');
+    const wrong = needed && values.flat().find((value) => message.includes(` is ${shown(value)}, `));
+    const hint = HINTS[needed]?.find(([is]) => is(wrong))?.[1];
+    // In place of the name of a method that this one calls.
+    const what = message.startsWith(`\`${name}\` of`) ? message : `${name}: ${message.replace(/^\w+: /, '')}`;
+    const text = what + (hint ? `; ${hint}` : '');
     const own = new RelampagoError(code, text, cause);
-    if (hint) {
-        Error.captureStackTrace?.(own, entry);
-    } else {
+    Error.captureStackTrace?.(own, entry);
+    if (!/\n\s+at |@.*:\d/.test(own.stack)) {
         own.stack = stack?.replace(message, () => text);
     }
     return own;
@@ -58,3 +59,5 @@ export const requireOwner = (owner, Class, what, name) => {
         throw new RelampagoError('INVALID_ARGUMENT', message);
     }
 };
+
+Object.assign(page, { requireOwner, explain: explained });

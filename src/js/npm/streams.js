@@ -1,7 +1,7 @@
 // Streams of a program's runs. Only pages have them: the program of a worker runs.
 
 import { Program, invalid, requireAbortable } from './core.js';
-import { requireOwner } from './mix_ups.js';
+import { explained, requireOwner } from './mix_ups.js';
 
 /** Runs a program with what a source gives, one run at a time. */
 class Runs {
@@ -51,13 +51,13 @@ const handled = (promise) => {
     return promise;
 };
 
-Program.prototype.stream = async function* (runs, options) {
+Program.prototype.stream = async function* stream(runs, options) {
     requireOwner(this, Program, 'program', 'stream');
     const open = runs?.[Symbol.asyncIterator] ?? runs?.[Symbol.iterator];
     if (!open) {
-        throw invalid('runs', runs, 'an iterable');
+        throw explained(invalid('runs', runs, 'an iterable'), [], stream, 'stream');
     }
-    requireAbortable(options, 'stream');
+    requireAbortable(options, 'stream: ');
     const all = new Runs(this, open.call(runs), { signal: options?.signal });
     let last;
     try {

@@ -1,8 +1,8 @@
 // Pages remember from one visit to the next which kernels were measured to be the fastest: the page's IndexedDB
 // holds a device's choices, as bytes that know their version, under the adapter's name. Workers do not.
 
-import { GpuDevice, RelampagoError, classOf, ops, requireAbortable } from './core.js';
-import { requireOwner } from './mix_ups.js';
+import { GpuDevice, RelampagoError, classOf, ops } from './core.js';
+import { namedLater } from './methods.js';
 
 const settled = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -37,9 +37,7 @@ export async function remembering(device) {
     return device;
 }
 
-GpuDevice.prototype.tune = async function (operations, options) {
-    requireOwner(this, GpuDevice, 'device', 'tune');
-    requireAbortable(options, 'tune');
+GpuDevice.prototype.tune = namedLater(GpuDevice, 'device', 'tune', async function (operations, options) {
     const place = (list) => (Array.isArray(list) ? ops.findIndex(([name]) => name === list[0]) : -1);
     const places = Array.isArray(operations) ? operations.map(place) : [-1];
     if (places.includes(-1)) {
@@ -62,4 +60,4 @@ GpuDevice.prototype.tune = async function (operations, options) {
         await ask('readwrite', 'put', await this.choices(), this.info.adapter);
     }
     return tunings;
-};
+}, 1);

@@ -3,9 +3,9 @@
 use crate::batch::BufferId;
 use crate::error::Result;
 use crate::lazy::lower::Recording;
-use crate::lazy::shape::reduced;
+use crate::lazy::shape::{reduced, size_of};
 use crate::lazy::view::View;
-use crate::ops::{AxisFold, Op, ReduceAxis};
+use crate::ops::{AxisFold, Op, ReduceAxis, Reduction};
 
 /// An axis of a buffer whose elements lie in order.
 struct Axis {
@@ -40,6 +40,36 @@ pub(super) fn reduce(
         .filter(|axis| !axes.contains(axis))
         .collect();
     let lengths: Vec<usize> = rest.iter().map(|&axis| x.shape[axis]).collect();
+    let result = View::dense(id, &lengths);
+    Ok(in_place(&result, &rest, axes, keep_dims, x))
+}
+
+/// The elements of a row that a step of a custom reduction combines.
+const ROW: usize = 256;
+
+/// Records a custom reduction, whose axes become the columns of a matrix.
+pub(super) fn custom_reduce(
+    recording: &mut Recording<'_>,
+    reduction: Reduction,
+    axes: &[usize],
+    keep_dims: bool,
+    x: &View,
+) -> Result<View> {
+    let rest: Vec<usize> = (0..x.shape.len())
+        .filter(|axis| !axes.contains(axis))
+        .collect();
+    let lengths: Vec<usize> = rest.iter().map(|&axis| x.shape[axis]).collect();
+    let rows = size_of(&lengths);
+    let matrix = x.permuted(&[&rest, axes].concat());
+    let mut id = recording.in_order(&matrix)?;
+    let mut step = reduction.tiles([rows, x.size() / rows], [1, ROW]);
+    loop {
+        id = recording.batch.try_custom_reduce(step, id)?;
+        if step.tile_count()[1] == 1 {
+            break;
+        }
+        step = step.again();
+    }
     let result = View::dense(id, &lengths);
     Ok(in_place(&result, &rest, axes, keep_dims, x))
 }

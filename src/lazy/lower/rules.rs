@@ -31,6 +31,14 @@ pub(super) fn lower(
             },
             [x],
         ) => reduce::reduce(recording, *fold, axes, *keep_dims, x),
+        (
+            Kind::CustomReduce {
+                reduction,
+                axes,
+                keep_dims,
+            },
+            [x],
+        ) => reduce::custom_reduce(recording, *reduction, axes, *keep_dims, x),
         (Kind::TopK { k }, [x]) => top_k(recording, x, *k, shape),
         (Kind::Matmul, [a, b]) => matmul::matmul(recording, a, b, shape),
         (Kind::Convolve(options), [x, weights]) => {

@@ -3,10 +3,22 @@
 
 use crate::error::{Error, Result};
 use crate::llm::Message;
+use crate::llm::chat::Text;
 use crate::llm::gguf::invalid;
 use js_sys::Array;
+use std::cell::RefCell;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen(raw_module = "./chat_module.js")]
+extern "C" {
+    /// The number of instances before the module's present one.
+    fn generation() -> u32;
+
+    /// Takes a new instance of the module in place of one that a trap ended.
+    #[wasm_bindgen(catch, js_name = replaceInstance)]
+    fn replace_instance() -> Result<(), JsValue>;
+}
 
 #[wasm_bindgen(raw_module = "./relampago_chat.js")]
 extern "C" {
@@ -23,19 +35,13 @@ extern "C" {
         messages: Vec<String>,
         bos: &str,
         eos: &str,
-    ) -> Result<String, JsValue>;
-
-    #[wasm_bindgen(method, js_class = "ChatTemplate", catch)]
-    fn free(this: &Template) -> Result<(), JsValue>;
+    ) -> Result<Vec<String>, JsValue>;
 
     #[wasm_bindgen(js_name = Vocabulary)]
     type Words;
 
-    #[wasm_bindgen(constructor, js_class = "Vocabulary")]
-    fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Words;
-
-    #[wasm_bindgen(method, js_class = "Vocabulary", catch)]
-    fn free(this: &Words) -> Result<(), JsValue>;
+    #[wasm_bindgen(constructor, js_class = "Vocabulary", catch)]
+    fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Result<Words, JsValue>;
 
     #[derive(Debug)]
     #[wasm_bindgen(js_name = Constraint)]
@@ -49,86 +55,158 @@ extern "C" {
 
     #[wasm_bindgen(method, js_class = "Constraint", catch)]
     fn accept(this: &Schema, token: u32) -> Result<bool, JsValue>;
+}
 
-    #[wasm_bindgen(method, js_class = "Constraint", catch)]
-    fn free(this: &Schema) -> Result<(), JsValue>;
+#[wasm_bindgen]
+extern "C" {
+    /// An object of any of these classes.
+    type Handle;
+
+    #[wasm_bindgen(method, structural, catch)]
+    fn free(this: &Handle) -> Result<(), JsValue>;
+
+    /// Leaves the object's memory as it is, also when it is collected.
+    #[wasm_bindgen(method, structural, js_name = __destroy_into_raw)]
+    fn forget(this: &Handle) -> u32;
+}
+
+/// An object of an instance of the module.
+#[derive(Debug)]
+struct Made<T: JsCast> {
+    object: T,
+    generation: u32,
+}
+
+impl<T: JsCast> Made<T> {
+    fn new(object: T) -> Self {
+        Self {
+            object,
+            generation: generation(),
+        }
+    }
+
+    /// Whether its instance is the present one.
+    fn is_current(&self) -> bool {
+        self.generation == generation()
+    }
+}
+
+impl<T: JsCast> Drop for Made<T> {
+    fn drop(&mut self) {
+        let object: &Handle = self.object.unchecked_ref();
+        if self.is_current() {
+            let _ = object.free(); // It fails where its instance has ended.
+        } else {
+            // At its place the present instance has something else.
+            object.forget();
+        }
+    }
 }
 
 /// A compiled template.
-pub(crate) struct ChatTemplate(Template);
+pub(crate) struct ChatTemplate {
+    source: String,
+    made: RefCell<Made<Template>>,
+}
 
 impl ChatTemplate {
     pub(crate) fn new(source: &str) -> Result<Self> {
-        Template::new(source).map(Self).map_err(error)
+        Ok(Self {
+            source: source.to_owned(),
+            made: RefCell::new(compiled(source)?),
+        })
     }
 
-    /// The text of a conversation, which ends where the assistant's answer begins.
-    pub(crate) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<String> {
+    /// The text of a conversation, which ends where the assistant's answer begins, with the origin of each character.
+    pub(crate) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<Text> {
         let messages = messages.iter();
         let messages = messages.flat_map(|message| [message.role.clone(), message.content.clone()]);
-        let text = self.0.render(messages.collect(), bos, eos);
-        text.map_err(error)
+        let mut made = self.made.borrow_mut();
+        if !made.is_current() {
+            *made = compiled(&self.source)?;
+        }
+        let parts = made.object.render(messages.collect(), bos, eos);
+        let parts = parts.map_err(|thrown| error("messages", thrown))?;
+        Ok(Text::from_alternating(parts.iter().map(String::as_str)))
     }
 }
 
-impl Drop for ChatTemplate {
-    fn drop(&mut self) {
-        let _ = self.0.free(); // It fails where its module has ended.
-    }
+fn compiled(source: &str) -> Result<Made<Template>> {
+    let template = Template::new(source);
+    let template = template.map_err(|thrown| error("messages", thrown))?;
+    Ok(Made::new(template))
 }
 
 /// The vocabulary as a tree of bytes.
-pub(crate) struct Vocabulary(Words);
+pub(crate) struct Vocabulary {
+    /// The bytes of all tokens, one after the other.
+    bytes: Vec<u8>,
+    lengths: Vec<u32>,
+    ends: Vec<u32>,
+    made: RefCell<Made<Words>>,
+}
 
 impl Vocabulary {
     /// Builds the tree of the bytes of all tokens, of which `ends` end an answer.
-    pub(crate) fn new(words: impl Iterator<Item = Vec<u8>>, ends: &[u32]) -> Self {
+    pub(crate) fn new(words: impl Iterator<Item = Vec<u8>>, ends: &[u32]) -> Result<Self> {
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
         for word in words {
             lengths.push(word.len() as u32);
             bytes.extend(word);
         }
-        Self(Words::new(&bytes, &lengths, ends))
+        Ok(Self {
+            made: RefCell::new(tree(&bytes, &lengths, ends)?),
+            bytes,
+            lengths,
+            ends: ends.to_vec(),
+        })
     }
 }
 
-impl Drop for Vocabulary {
-    fn drop(&mut self) {
-        let _ = self.0.free(); // It fails where its module has ended.
-    }
+fn tree(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Result<Made<Words>> {
+    let words = Words::new(bytes, lengths, ends);
+    let words = words.map_err(|thrown| error("json_schema", thrown))?;
+    Ok(Made::new(words))
 }
 
 /// The schema of an answer in the making.
 #[derive(Debug)]
-pub(crate) struct Constraint(Schema);
+pub(crate) struct Constraint(Made<Schema>);
 
 impl Constraint {
     /// Reads a JSON schema.
     pub(crate) fn new(vocabulary: &Vocabulary, schema: &str) -> Result<Self> {
-        let schema = Schema::new(&vocabulary.0, schema);
-        schema.map(Self).map_err(error)
+        let mut words = vocabulary.made.borrow_mut();
+        if !words.is_current() {
+            *words = tree(&vocabulary.bytes, &vocabulary.lengths, &vocabulary.ends)?;
+        }
+        let schema = Schema::new(&words.object, schema);
+        let schema = schema.map_err(|thrown| error("json_schema", thrown))?;
+        Ok(Self(Made::new(schema)))
+    }
+
+    /// Returns the schema, unless another answer's ended its instance.
+    fn schema(&self) -> Result<&Schema> {
+        let schema = self.0.is_current().then_some(&self.0.object);
+        schema.ok_or_else(|| ended("json_schema"))
     }
 
     /// Returns the tokens that the schema allows here, as bits.
     pub(crate) fn allowed(&mut self) -> Result<Vec<u32>> {
-        self.0.allowed().map_err(error)
+        let allowed = self.schema()?.allowed();
+        allowed.map_err(|thrown| error("json_schema", thrown))
     }
 
     /// Adds a token to the answer. Returns whether the JSON is complete.
     pub(crate) fn accept(&mut self, token: u32) -> Result<bool> {
-        self.0.accept(token).map_err(error)
+        let accepted = self.schema()?.accept(token);
+        accepted.map_err(|thrown| error("json_schema", thrown))
     }
 }
 
-impl Drop for Constraint {
-    fn drop(&mut self) {
-        let _ = self.0.free(); // It fails where its module has ended.
-    }
-}
-
-/// The error in the texts that `js_chat` throws. Anything else ended that module.
+/// The error in the texts that `js_chat` throws. Anything else ended its instance, in place of which comes a new one.
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
-fn error(thrown: JsValue) -> Error {
+fn error(argument: &'static str, thrown: JsValue) -> Error {
     let texts = thrown.dyn_ref::<Array>().map(|texts| {
         let texts = texts.iter();
         texts.filter_map(|text| text.as_string()).collect()
@@ -141,8 +219,19 @@ fn error(thrown: JsValue) -> Error {
             let what = known.into_iter().find(|known| known == what);
             Error::invalid(what.unwrap_or("text"), value, requirement.clone())
         }
-        _ => Error::DeviceLost {
-            reason: format!("its chat template or JSON schema ended a module: {thrown:?}"),
+        _ => match replace_instance() {
+            Ok(()) => ended(argument),
+            Err(error) => Error::DeviceLost {
+                reason: format!(
+                    "its chat template or JSON schema ended a module: {thrown:?}, {error:?}"
+                ),
+            },
         },
     }
+}
+
+/// The error of an argument that ended an instance of the module: its reader failed, or took too much stack or memory.
+fn ended(argument: &'static str) -> Error {
+    let requirement = "simpler: its reader fails, or takes too much memory";
+    Error::invalid(argument, "too complex", requirement)
 }

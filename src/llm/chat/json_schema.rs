@@ -1,32 +1,68 @@
 //! Answers by a JSON schema, whose allowed tokens the crate `llguidance` finds.
 
-use super::schema_keywords;
+use super::{formats, schema_keywords, schema_limits};
 use crate::error::{Error, Result};
-use llguidance::api::{ParserLimits, TopLevelGrammar};
-use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
-use llguidance::{Matcher, ParserFactory};
+use llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
+use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
+use llguidance::{Logger, Matcher, ParserFactory};
 use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 
-/// The vocabulary as a tree of bytes.
-pub(crate) struct Vocabulary(TokEnv);
+/// The most bytes of a token in an answer: the tree takes some more.
+const MAX_TOKEN: usize = 1000;
+
+/// The bytes of all tokens that the tree may have: each is a node at most.
+const MAX_TREE: usize = 4 << 20;
+
+/// The bytes of the stack of the thread that reads a schema: schemas within each other take some kilobytes each.
+#[cfg(not(target_arch = "wasm32"))]
+const STACK: usize = 64 << 20;
+
+/// The vocabulary as a tree of bytes, and what the parser finds of it: 0.1 s of work for 50,000 tokens.
+pub(crate) struct Vocabulary(ParserFactory);
 
 impl Vocabulary {
     /// Builds the tree of the bytes of all tokens, of which `ends` end an answer. Tokens without bytes, and those that
-    /// end answers, get a byte that is not in UTF-8, so that no schema allows them inside the JSON.
-    pub(crate) fn new(words: impl Iterator<Item = Vec<u8>>, ends: &[u32]) -> Self {
-        let words = words.zip(0..);
-        let words = words.map(|(bytes, token)| match bytes {
-            bytes if !bytes.is_empty() && !ends.contains(&token) => bytes,
-            _ => special(token),
+    /// end answers, get a byte that is not in UTF-8, so that no schema allows them inside the JSON. A token beyond the
+    /// vocabulary stands for an end that the model lacks: the parser needs one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the parser has no room for the vocabulary.
+    pub(crate) fn new(words: impl Iterator<Item = Vec<u8>>, ends: &[u32]) -> Result<Self> {
+        let mut words: Vec<Vec<u8>> = words.collect();
+        let count = words.len() as u32;
+        let mut ends: Vec<u32> = ends.iter().copied().filter(|&end| end < count).collect();
+        if ends.is_empty() {
+            ends.push(count);
+            words.push(Vec::new());
+        }
+        for (word, token) in words.iter_mut().zip(0..) {
+            if !(1..=MAX_TOKEN).contains(&word.len()) || ends.contains(&token) {
+                *word = special(token);
+            }
+        }
+        let factory = apart(|| {
+            let bytes: usize = words.iter().map(Vec::len).sum();
+            if bytes >= MAX_TREE {
+                return Err(format!("{bytes} bytes of tokens are more than {MAX_TREE}"));
+            }
+            let info = TokRxInfo::new(words.len() as u32, ends[0]);
+            let tree = TokTrie::from(&info, &words).with_eos_tokens(&ends);
+            factory(&(Arc::new(ApproximateTokEnv::new(tree)) as TokEnv))
         });
-        let words: Vec<Vec<u8>> = words.collect();
-        let end = ends.first().copied().unwrap_or_default();
-        let info = TokRxInfo::new(words.len() as u32, end);
-        let trie = TokTrie::from(&info, &words).with_eos_tokens(ends);
-        Self(Arc::new(ApproximateTokEnv::new(trie)))
+        let refused = |reason| {
+            let requirement = format!("left out: the model's vocabulary is too large: {reason}");
+            Error::invalid("json_schema", "a schema", requirement)
+        };
+        factory.map(Self).map_err(refused)
     }
+}
+
+/// Returns what makes parsers for a vocabulary.
+fn factory(vocabulary: &TokEnv) -> Reason<ParserFactory> {
+    let factory = ParserFactory::new_simple(vocabulary);
+    factory.map_err(|error| error.to_string())
 }
 
 /// The bytes of a token that is no text.
@@ -70,7 +106,7 @@ impl Constraint {
     }
 
     /// Reads a JSON schema whose work and memory have these limits.
-    fn within(vocabulary: &TokEnv, schema: &str, limits: &ParserLimits) -> Result<Self> {
+    fn within(factory: &ParserFactory, schema: &str, limits: &ParserLimits) -> Result<Self> {
         let fault = |error: String| {
             let hint = if error.contains("coerce_one_of") {
                 " (`\"x-guidance\": { \"coerce_one_of\": true }` in the schema)"
@@ -83,24 +119,30 @@ impl Constraint {
                 format!("valid: {error}{hint}"),
             )
         };
+        schema_limits::check_length(schema)?;
         let mut parsed: Value =
             serde_json::from_str(schema).map_err(|error| fault(error.to_string()))?;
         schema_keywords::check(&parsed)?;
+        schema_limits::check(&parsed)?;
+        formats::replace(&mut parsed);
         if let Some(object) = parsed.as_object_mut() {
             let options = object.entry("x-guidance").or_insert_with(|| json!({}));
             set_white_space(options);
         }
         let grammar = TopLevelGrammar::from_json_schema(parsed);
-        let parser = ParserFactory::new_simple(vocabulary).and_then(|mut factory| {
-            *factory.limits_mut() = ParserLimits {
-                // The parser's state is no part of an error's message.
-                verbose_errors: false,
-                ..limits.clone()
-            };
-            factory.quiet().create_parser(grammar)
+        let limits = ParserLimits {
+            // The parser's state is no part of an error's message.
+            verbose_errors: false,
+            ..limits.clone()
+        };
+        let matcher = apart(|| {
+            let init = GrammarInit::Serialized(grammar);
+            let (log, abilities) = (Logger::new(0, 0), InferenceCapabilities::default());
+            let parser = factory.create_parser_from_init_ext(init, log, abilities, limits);
+            let parser = parser.map_err(|error| error.to_string())?;
+            Ok(Matcher::new(Ok(parser)))
         });
-        let parser = parser.map_err(|error| fault(error.to_string()))?;
-        Ok(Self(Matcher::new(Ok(parser))))
+        matcher.map(Self).map_err(fault)
     }
 
     /// Returns the tokens that the schema allows here, as bits: that of a token is bit `token % 32` of word `token / 32`.
@@ -126,6 +168,28 @@ impl Constraint {
     }
 }
 
+/// A result, or why there is none.
+type Reason<T> = std::result::Result<T, String>;
+
+/// Calls the parser on a thread of its own, whose stack is deep enough for every schema within the limits, and whose end
+/// by a panic is an error.
+#[cfg(not(target_arch = "wasm32"))]
+fn apart<T: Send>(work: impl FnOnce() -> Reason<T> + Send) -> Reason<T> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK);
+        let thread = builder.spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| format!("there is no memory to read it: {error}"))?;
+        let ended = |_| Err("the parser fails".to_owned());
+        thread.join().unwrap_or_else(ended)
+    })
+}
+
+/// Calls the parser. In WebAssembly a panic, or a schema that takes too much stack, ends its module, which scripts replace.
+#[cfg(target_arch = "wasm32")]
+fn apart<T>(work: impl FnOnce() -> Reason<T>) -> Reason<T> {
+    work()
+}
+
 /// The error of a schema that is valid, but takes too much work for one token.
 fn too_complex(reason: &str) -> Error {
     // The parser marks messages without its state.
@@ -136,17 +200,17 @@ fn too_complex(reason: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{ApproximateTokEnv, Constraint, ParserLimits};
+    use super::{ApproximateTokEnv, Constraint, ParserLimits, Vocabulary, factory};
 
     #[test]
     fn schemas_that_take_too_much_work_are_refused_with_the_reason() {
-        let vocabulary = ApproximateTokEnv::single_byte_env();
+        let factory = factory(&ApproximateTokEnv::single_byte_env()).unwrap();
         let limits = ParserLimits {
             step_lexer_fuel: 1,
             ..ParserLimits::default()
         };
         let schema = r#"{ "type": "string", "pattern": "^(a|b)*a(a|b){9}$" }"#;
-        let mut constraint = Constraint::within(&vocabulary, schema, &limits).unwrap();
+        let mut constraint = Constraint::within(&factory, schema, &limits).unwrap();
         let mut step = |token: u8| {
             constraint.allowed()?;
             constraint.accept(u32::from(token))
@@ -162,5 +226,41 @@ mod tests {
         assert!(!message.contains('<'), "{message}");
         let (_, reason) = message.rsplit_once("token: ").unwrap_or_default();
         assert!(!reason.is_empty(), "{message}");
+    }
+
+    /// Vocabularies that would end the parser by a panic.
+    #[test]
+    fn odd_vocabularies_make_answers_or_errors() {
+        let bytes = || (0..=255u8).map(|byte| vec![byte]);
+        let long = (0..8000u32).map(|i| format!("{i:0990}").into_bytes());
+        let cases: [(&str, Vec<Vec<u8>>); 8] = [
+            ("none", Vec::new()),
+            ("empty tokens", vec![Vec::new(); 100]),
+            ("255 tokens", bytes().take(255).collect()),
+            ("twice", bytes().chain(bytes()).collect()),
+            ("3,000 bytes", bytes().chain([vec![b' '; 3000]]).collect()),
+            ("1,024 bytes", bytes().chain([vec![b' '; 1024]]).collect()),
+            ("marked", bytes().chain([b"\xff<[3]>".to_vec()]).collect()),
+            ("8 MB", bytes().chain(long).collect()),
+        ];
+        for (name, words) in cases {
+            for ends in [&[][..], &[5], &[u32::MAX], &[1 << 20, 3]] {
+                let vocabulary = Vocabulary::new(words.iter().cloned(), ends);
+                let Ok(vocabulary) = vocabulary else {
+                    assert_eq!(name, "8 MB");
+                    continue;
+                };
+                let mut answer = Constraint::new(&vocabulary, r#"{ "enum": [12] }"#).unwrap();
+                if words.len() < 255 {
+                    let error = answer.allowed().unwrap_err();
+                    assert_eq!(error.code(), "INVALID_ARGUMENT", "{name}");
+                    continue;
+                }
+                answer.allowed().unwrap();
+                assert!(!answer.accept(u32::from(b'1')).unwrap(), "{name}");
+                answer.allowed().unwrap();
+                assert!(answer.accept(u32::from(b'2')).unwrap(), "{name}, {ends:?}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// The kinds of values that keywords have.
 #[derive(Clone, Copy)]
-enum Holds {
+pub(super) enum Holds {
     /// No schema.
     Data,
     /// A schema or a list of schemas.
@@ -119,7 +119,8 @@ pub(super) fn check(schema: &Value) -> Result<()> {
     }
 }
 
-fn holds(name: &str) -> Option<Holds> {
+/// Returns the kind of a keyword's values; none for an unknown keyword.
+pub(super) fn holds(name: &str) -> Option<Holds> {
     let has_it = |(_, names): &&(Holds, &[&str])| names.contains(&name);
     KEYWORDS.iter().find(has_it).map(|&(holds, _)| holds)
 }

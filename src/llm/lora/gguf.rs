@@ -2,7 +2,8 @@
 
 use super::LoraOptions;
 use crate::error::Result;
-use crate::llm::gguf::{Gguf, TensorInfo, Value, invalid};
+use crate::llm::Value;
+use crate::llm::gguf::{Gguf, TensorInfo, invalid, misfit};
 use crate::llm::model::{LowRank, Model};
 
 /// Endings of the names of A and B.
@@ -18,8 +19,7 @@ pub(super) fn read(bytes: Vec<u8>, model: &Model, options: &LoraOptions) -> Resu
     let architecture = architecture.and_then(Value::as_str).unwrap_or_default();
     expect(&file, "general.architecture", architecture)?;
     let alpha = file
-        .get("adapter.lora.alpha")
-        .and_then(Value::as_f64)
+        .typed("adapter.lora.alpha", Value::as_f64, "a number")?
         .map(|alpha| alpha as f32)
         // Files of no scale have 0.
         .filter(|&alpha| alpha != 0.0);
@@ -67,11 +67,8 @@ fn place(tensor: &TensorInfo) -> String {
 }
 
 fn expect(file: &Gguf, key: &str, wanted: &str) -> Result<()> {
-    let value = file.get(key).and_then(Value::as_str);
-    if value == Some(wanted) {
+    if file.text(key)? == Some(wanted) {
         return Ok(());
     }
-    let has = value.unwrap_or("nothing");
-    let what = format!("it is `{has}`, but must be `{wanted}`");
-    Err(invalid(what, format!("metadata `{key}`")))
+    Err(misfit(key, file.get(key), &format!("`{wanted}`")))
 }

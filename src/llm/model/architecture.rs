@@ -1,18 +1,21 @@
 //! The table of architectures, and the hyperparameters of a file's model.
 
+use super::known_keys;
+use super::metadata::{Keys, is_local};
 use super::rotation::{Pairs, Rotation};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::transformer::Activation;
-use crate::llm::gguf::{Gguf, invalid};
-use crate::llm::{CacheType, Value};
+use crate::llm::CacheType;
+use crate::llm::gguf::{Gguf, invalid, misfit};
 
 /// The layers whose attention sees only a window of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Windows {
     None,
     All,
-    /// All but every sixth layer. Their rotation has a base of its own.
-    FiveOfSix,
+    /// All but the last one of each period, which is six layers unless a file says otherwise. Their rotation has a base of
+    /// its own.
+    Periodic,
 }
 
 /// What distinguishes an architecture.
@@ -64,7 +67,7 @@ const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "gemma3",
         activation: Activation::GeluTanh,
-        windows: Windows::FiveOfSix,
+        windows: Windows::Periodic,
         norms_heads: true,
         norms_results: true,
         scales_embedding: true,
@@ -105,6 +108,8 @@ pub(crate) struct Config {
     /// The rotation of layers that see everything, and that of layers with a window.
     pub(super) rotations: [Rotation; 2],
     pub(super) window: Option<usize>,
+    /// The last one of as many layers has no window; 0 if all have one.
+    period: usize,
     pub(super) epsilon: f32,
 }
 
@@ -117,36 +122,32 @@ impl Config {
         cache_type: CacheType,
     ) -> Result<Self> {
         let architecture = architecture(file)?;
-        let keys = Keys(file, architecture.name);
+        let keys = Keys {
+            file,
+            architecture: architecture.name,
+        };
+        let layers = keys.size("block_count", None)?;
         let width = keys.size("embedding_length", None)?;
-        let heads = keys.size("attention.head_count", None)?;
+        let heads = keys.size_of_layers("attention.head_count", layers, None)?;
         let head_len = keys.size("attention.key_length", Some((width / heads).max(1)))?;
         let context = keys.size("context_length", None)?;
-        let capacity = capacity.unwrap_or(context.min(2048));
-        if !(1..=context).contains(&capacity) {
-            let requirement = format!("from 1 to {context}");
-            let value = capacity.to_string();
-            return Err(crate::error::Error::invalid(
-                "context_length",
-                value,
-                requirement,
-            ));
-        }
+        let capacity = checked_capacity(capacity, context)?;
         let rotated = rotated(keys, head_len)?;
         let config = Self {
             architecture,
-            layers: keys.size("block_count", None)?,
+            layers,
             width,
             heads,
-            kv_heads: keys.size("attention.head_count_kv", Some(heads))?,
+            kv_heads: keys.size_of_layers("attention.head_count_kv", layers, Some(heads))?,
             head_len,
-            hidden: keys.size("feed_forward_length", None)?,
+            hidden: keys.size_of_layers("feed_forward_length", layers, None)?,
             context,
             capacity,
             cache_type,
             keeps_all: false,
             rotations: rotations(keys, architecture, rotated, capacity)?,
-            window: keys.window(architecture)?,
+            window: architecture.window(keys)?,
+            period: architecture.period(keys, layers)?,
             epsilon: keys.number("attention.layer_norm_rms_epsilon", None)? as f32,
         };
         config.check(keys)?;
@@ -154,29 +155,25 @@ impl Config {
     }
 
     fn check(&self, keys: Keys<'_>) -> Result<()> {
+        const EPSILON: &str = "attention.layer_norm_rms_epsilon";
         if !self.heads.is_multiple_of(self.kv_heads) {
-            return Err(keys.invalid("the heads are no multiple of those of keys and values"));
+            let (heads, kv_heads) = (self.heads, self.kv_heads);
+            let what = format!("{heads} heads are no multiple of {kv_heads} of keys and values");
+            return Err(keys.invalid(&what));
         }
         if keys.size("attention.value_length", Some(self.head_len))? != self.head_len {
-            return Err(keys.invalid("values are not as long as keys"));
+            let requirement = format!("{} as that of keys", self.head_len);
+            return Err(keys.misfit("attention.value_length", &requirement));
         }
         if !(self.epsilon >= 0.0 && self.epsilon.is_finite()) {
-            return Err(keys.invalid("the epsilon of the norms is no positive number"));
+            return Err(keys.misfit(EPSILON, "a number that is not negative"));
         }
-        if keys.get("expert_count").is_some() {
-            return Err(keys.invalid("experts are not supported"));
-        }
-        Ok(())
+        known_keys::check(keys, self)
     }
 
     /// Returns whether a layer's attention sees only a window of positions.
     pub(super) fn is_local(&self, layer: usize) -> bool {
-        self.window.is_some()
-            && match self.architecture.windows {
-                Windows::None => false,
-                Windows::All => true,
-                Windows::FiveOfSix => layer % 6 != 5,
-            }
+        self.window.is_some() && is_local(layer, self.period)
     }
 
     /// Returns the factor of the products of queries and keys.
@@ -200,17 +197,49 @@ impl Config {
     }
 }
 
+impl Architecture {
+    /// Returns the positions that a layer with a window sees, if layers have windows.
+    fn window(&self, keys: Keys<'_>) -> Result<Option<usize>> {
+        match self.windows {
+            Windows::None => Ok(None),
+            Windows::All | Windows::Periodic => keys.window(),
+        }
+    }
+
+    /// Returns the period of layers without a window, 0 if all have one.
+    fn period(&self, keys: Keys<'_>, layers: usize) -> Result<usize> {
+        match self.windows {
+            Windows::None => Ok(0),
+            Windows::All => keys.period(layers, 0),
+            Windows::Periodic => keys.period(layers, 6),
+        }
+    }
+}
+
 /// The row of the file's architecture.
 fn architecture(file: &Gguf) -> Result<&'static Architecture> {
     const KEY: &str = "general.architecture";
-    let name = file.get(KEY).and_then(Value::as_str).unwrap_or_default();
+    let known: Vec<&str> = ARCHITECTURES.iter().map(|row| row.name).collect();
+    let known = known.join(", ");
+    let Some(name) = file.text(KEY)? else {
+        return Err(misfit(KEY, None, &format!("one of {known}")));
+    };
     let row = ARCHITECTURES.iter().find(|row| row.name == name);
     row.ok_or_else(|| {
-        let known: Vec<&str> = ARCHITECTURES.iter().map(|row| row.name).collect();
-        let known = known.join(", ");
         let what = format!("the architecture `{name}` is not supported; supported are {known}");
         invalid(what, format!("metadata `{KEY}`"))
     })
+}
+
+/// Returns the most tokens of a session of a model that was trained for `context` tokens.
+fn checked_capacity(capacity: Option<usize>, context: usize) -> Result<usize> {
+    let capacity = capacity.unwrap_or(context.min(2048));
+    if (1..=context).contains(&capacity) {
+        return Ok(capacity);
+    }
+    let requirement = format!("from 1 to {context}");
+    let value = capacity.to_string();
+    Err(Error::invalid("context_length", value, requirement))
 }
 
 /// The number of elements of a head that are rotated.
@@ -221,7 +250,8 @@ fn rotated(keys: Keys<'_>, head_len: usize) -> Result<usize> {
     }
     let rotated = keys.size("rope.dimension_count", Some(head_len))?;
     if rotated > head_len || !rotated.is_multiple_of(2) {
-        return Err(keys.invalid("the rotated part of a head is odd or longer than the head"));
+        let requirement = format!("an even number up to {head_len}, the length of a head");
+        return Err(keys.misfit("rope.dimension_count", &requirement));
     }
     Ok(rotated)
 }
@@ -233,19 +263,13 @@ fn rotations(
     rotated: usize,
     capacity: usize,
 ) -> Result<[Rotation; 2]> {
-    let new = |base: f64| Rotation::new(architecture.pairs, rotated, base);
+    let magnitude = keys.positive("rope.scaling.attn_factor", 1.0)?;
+    let new = |base: f64| Rotation::new(architecture.pairs, rotated, base, magnitude);
     let mut global = new(keys.positive("rope.freq_base", 1e4)?);
-    match keys.get("rope.scaling.type").and_then(Value::as_str) {
-        None | Some("none" | "longrope") => {}
-        Some("linear") => global.divide(&[keys.positive("rope.scaling.factor", 1.0)?]),
-        Some(other) => {
-            return Err(keys.invalid(&format!("rotations scaled by `{other}` are not supported")));
-        }
-    }
-    // Factors are weights, which a file's beginning does not have.
-    let factors = factors(keys, capacity)?.filter(|_| !keys.0.is_head());
-    if let Some((name, magnitude)) = factors {
-        let factors = super::weights::vector(keys.0, name, rotated / 2)?;
+    global.divide(&[scaling_factor(keys)?]);
+    if let Some(name) = factors(keys, capacity)? {
+        // There are none where only the file's beginning is there.
+        let factors = super::weights::vector(keys.file, name, rotated / 2)?;
         let factors: Vec<f64> = factors.into_iter().map(f64::from).collect();
         if !factors
             .iter()
@@ -257,81 +281,49 @@ fn rotations(
             ));
         }
         global.divide(&factors);
-        global.magnitude = magnitude;
     }
     let local = match architecture.windows {
-        Windows::FiveOfSix => new(keys.positive("rope.freq_base_swa", 1e4)?),
+        Windows::Periodic => new(keys.positive("rope.freq_base_swa", 1e4)?),
         Windows::None | Windows::All => global.clone(),
     };
     Ok([global, local])
 }
 
-/// The tensor with a factor for each frequency, if there is one, and the factor of what is rotated:
-/// Llama 3 has one tensor, Phi 3 one for contexts as long as at first and one for longer ones.
-fn factors(keys: Keys<'_>, capacity: usize) -> Result<Option<(&'static str, f64)>> {
-    let has = |name: &&str| keys.0.tensor(name).is_some();
-    if has(&"rope_freqs.weight") {
-        return Ok(Some(("rope_freqs.weight", 1.0)));
+/// Returns the factor that divides all frequencies of layers that see everything. As in llama.cpp, a file that names no
+/// type of scaling scales linearly, older files have the factor under another key, and a factor of 0 is none.
+fn scaling_factor(keys: Keys<'_>) -> Result<f64> {
+    const TYPE: &str = "rope.scaling.type";
+    match keys.text(TYPE)? {
+        Some("none") => return Ok(1.0),
+        None | Some("linear" | "longrope") => {}
+        Some(_) => return Err(keys.misfit(TYPE, "`none`, `linear` or `longrope`")),
     }
-    let original = keys.size("rope.scaling.original_context_length", Some(capacity))?;
-    let name = if capacity > original {
-        "rope_factors_long.weight"
-    } else {
-        "rope_factors_short.weight"
-    };
-    let magnitude = keys.positive("rope.scaling.attn_factor", 1.0)?;
-    Ok(Some(name).filter(has).map(|name| (name, magnitude)))
+    let names = ["rope.scaling.factor", "rope.scale_linear"];
+    let name = names.into_iter().find(|name| keys.get(name).is_some());
+    match name {
+        None => Ok(1.0),
+        Some(name) if keys.number(name, None)? == 0.0 => Ok(1.0),
+        Some(name) => keys.positive(name, 1.0),
+    }
 }
 
-/// The metadata of an architecture.
-#[derive(Clone, Copy)]
-struct Keys<'a>(&'a Gguf, &'static str);
+/// The tensors with a factor for each frequency: that of Llama 3, and those of Phi 3 for contexts as long as at first and
+/// for longer ones.
+const FACTORS: &str = "rope_freqs.weight";
+const SHORT_AND_LONG: [&str; 2] = ["rope_factors_short.weight", "rope_factors_long.weight"];
 
-impl<'a> Keys<'a> {
-    fn get(self, key: &str) -> Option<Value<'a>> {
-        self.0.get(&format!("{}.{key}", self.1))
-    }
+/// Returns whether rotations may depend on a tensor, by its name.
+pub(super) fn is_factors(file: &Gguf, name: &str) -> bool {
+    name == FACTORS || (SHORT_AND_LONG.contains(&name) && file.tensor(FACTORS).is_none())
+}
 
-    /// A number of things: at least 1, and at most 2³⁰.
-    fn size(self, key: &str, default: Option<usize>) -> Result<usize> {
-        let value = match self.get(key) {
-            Some(value) => value.as_u64(),
-            None => default.map(|default| default as u64),
-        };
-        let size = value.filter(|size| (1..=1 << 30).contains(size));
-        size.map(|size| size as usize)
-            .ok_or_else(|| self.fault(key))
+/// Returns the tensor with the factors for sessions of `capacity` tokens, if there is one.
+fn factors(keys: Keys<'_>, capacity: usize) -> Result<Option<&'static str>> {
+    let has = |name: &&str| keys.file.tensor(name).is_some();
+    if has(&FACTORS) {
+        return Ok(Some(FACTORS));
     }
-
-    fn number(self, key: &str, default: Option<f64>) -> Result<f64> {
-        let number = self.get(key).map_or(default, Value::as_f64);
-        number.ok_or_else(|| self.fault(key))
-    }
-
-    fn positive(self, key: &str, default: f64) -> Result<f64> {
-        let number = self.number(key, Some(default))?;
-        let number = Some(number).filter(|number| *number > 0.0 && number.is_finite());
-        number.ok_or_else(|| self.fault(key))
-    }
-
-    /// The positions that a layer with a window sees; a file says 0 for none.
-    fn window(self, architecture: &Architecture) -> Result<Option<usize>> {
-        const KEY: &str = "attention.sliding_window";
-        let absent = self.get(KEY).is_none_or(|value| value.as_u64() == Some(0));
-        if architecture.windows == Windows::None || absent {
-            return Ok(None);
-        }
-        self.size(KEY, None).map(Some)
-    }
-
-    fn invalid(self, what: &str) -> crate::error::Error {
-        invalid(what, format!("metadata of `{}`", self.1))
-    }
-
-    fn fault(self, key: &str) -> crate::error::Error {
-        invalid(
-            "missing, or out of its range",
-            format!("metadata `{}.{key}`", self.1),
-        )
-    }
+    let original = keys.size("rope.scaling.original_context_length", Some(capacity))?;
+    let name = SHORT_AND_LONG[usize::from(capacity > original)];
+    Ok(Some(name).filter(has))
 }

@@ -1,5 +1,6 @@
 //! The forward pass on SIMD.
 
+mod tasks;
 #[cfg_attr(
     all(feature = "threads", not(target_family = "wasm")),
     path = "cpu/threads.rs"
@@ -18,13 +19,23 @@ use crate::alloc::{try_resize, try_zeros};
 use crate::error::{Error, Result};
 use crate::graph::transformer::Activation;
 use crate::ops::Op;
+use crate::runtime::{Slice, pause};
 use crate::simd::{AttentionShape, BlockMatrix, Cpu, attention, execute, multiply_blocks};
 use crate::tensor::ggml::WeightType;
+use std::iter::Peekable;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tasks::Tasks;
 pub(super) use threads::Threads;
+
+/// The rows from which a product may take as long as a slice of work.
+const LONG: usize = 8;
 
 /// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
 #[derive(Debug)]
 pub(in crate::llm) struct CpuSequence {
+    /// Tells sequences apart.
+    id: u64,
+    /// With the threads of the pass that runs.
     cpu: Cpu,
     pub(super) cache: KvCache,
     slots: [Vec<f32>; Slot::COUNT],
@@ -37,7 +48,9 @@ pub(in crate::llm) struct CpuSequence {
 
 impl CpuSequence {
     pub(super) fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Self {
+        static SEQUENCES: AtomicU64 = AtomicU64::new(0);
         Self {
+            id: SEQUENCES.fetch_add(1, Ordering::Relaxed),
             cpu,
             cache: KvCache::new(config),
             slots: Default::default(),
@@ -47,12 +60,12 @@ impl CpuSequence {
         }
     }
 
-    /// Reads a block of tokens, and returns what is wanted of them.
-    pub(super) fn read(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
-        model.threads.run(|| self.pass(model, request))
-    }
-
-    fn pass(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
+    /// Reads a block of tokens, and returns what is wanted of them. Pauses after each [`Slice`] of work.
+    pub(super) async fn read(
+        &mut self,
+        model: &Model,
+        request: &BlockRequest<'_>,
+    ) -> Result<&[f32]> {
         let tokens = request.tokens(model.config.width);
         let block = Block {
             first: request.first,
@@ -61,34 +74,35 @@ impl CpuSequence {
         };
         self.resize(Slot::Residual, tokens)?;
         model.embed(request.input, &mut self.slots[Slot::Residual as usize])?;
-        let steps = &model.steps;
-        let mut pass = Pass::new(self, model, request.adapters, block);
-        for layer in &steps.layers[request.layers.clone()] {
-            pass.run(layer)?;
-        }
-        let slot = match request.output {
-            Output::Residual => Slot::Residual,
-            Output::Normed => {
-                pass.run(&[steps.norm])?;
-                Slot::Normed
-            }
-            Output::Logits(0) => return Ok(&[]),
-            Output::Logits(wanted) => {
-                pass.block.skipped = tokens - wanted;
-                pass.block.tokens = wanted;
-                pass.run(&[steps.norm, steps.head])?;
-                Slot::Logits
-            }
-            Output::Largest => {
-                pass.block.skipped = tokens - 1;
-                pass.block.tokens = 1;
-                pass.run(&[steps.norm, steps.head])?;
-                let logits = &self.slots[Slot::Logits as usize];
-                execute(self.cpu, &Op::Argmax, &[logits], &mut self.largest)?;
-                return Ok(&self.largest);
-            }
+        let (slot, wanted) = match request.output {
+            Output::Residual => (Some(Slot::Residual), 0),
+            Output::Normed => (Some(Slot::Normed), tokens),
+            Output::Logits(0) => (None, 0),
+            Output::Logits(wanted) => (Some(Slot::Logits), wanted),
+            Output::Largest => (Some(Slot::Logits), 1),
         };
-        Ok(&self.slots[slot as usize])
+        let steps = &model.steps;
+        let end = [steps.norm, steps.head];
+        let end = match slot {
+            Some(Slot::Logits) => &end[..],
+            Some(Slot::Normed) => &end[..1],
+            _ => &[],
+        };
+        let last = Block {
+            tokens: wanted,
+            skipped: tokens - wanted,
+            ..block
+        };
+        let layers = &steps.layers[request.layers.clone()];
+        let tasks = Tasks::new((layers, block), (end, last));
+        let mut pass = Pass::new(self, model, request.adapters, block);
+        pass.run(tasks).await?;
+        if request.output == Output::Largest {
+            let logits = &self.slots[Slot::Logits as usize];
+            execute(self.cpu, &Op::Argmax, &[logits], &mut self.largest)?;
+            return Ok(&self.largest);
+        }
+        Ok(slot.map_or(&[], |slot| &self.slots[slot as usize]))
     }
 
     /// Gives a slot as many rows; what they hold is arbitrary.
@@ -140,31 +154,67 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn run(&mut self, steps: &[Step]) -> Result<()> {
-        for step in steps {
-            match *step {
-                Step::Norm { from, gain, to } => self.norm(from, gain, to)?,
-                Step::Multiply {
-                    from,
-                    weight,
-                    to,
-                    adds,
-                } => self.multiply(from, weight, to, adds)?,
-                Step::AddVector { vector, to } => self.add_vector(vector, to),
-                Step::Add { from, to } => {
-                    let [from, to] = self.rows(from, to)?;
-                    add(to, from);
-                }
-                Step::Place {
-                    gains,
-                    rotation,
-                    layer,
-                } => self.place(gains, rotation, layer)?,
-                Step::Attend { layer, window } => self.attend(layer, window)?,
-                Step::Activate(activation) => self.activate(activation)?,
+    /// Runs tasks in slices that the threads of the model share.
+    async fn run(&mut self, tasks: Tasks<'_>) -> Result<()> {
+        let mut tasks = tasks.peekable();
+        let model = self.model;
+        loop {
+            let id = self.sequence.id;
+            model.threads.run(id, |threads| {
+                self.sequence.cpu.threads = threads;
+                self.run_slice(&mut tasks)
+            })?;
+            if tasks.peek().is_none() {
+                return Ok(());
+            }
+            pause().await;
+        }
+    }
+
+    /// Runs tasks until a slice of work is over.
+    fn run_slice(&mut self, tasks: &mut Peekable<Tasks<'_>>) -> Result<()> {
+        let slice = Slice::new();
+        for (step, block) in tasks {
+            self.block = block;
+            self.step(step)?;
+            let may_be_long = match step {
+                Step::Attend { .. } => true,
+                Step::Multiply { .. } => block.tokens >= LONG,
+                _ => false,
+            };
+            if may_be_long && slice.is_over() {
+                break;
             }
         }
         Ok(())
+    }
+
+    fn step(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Norm { from, gain, to } => self.norm(from, gain, to),
+            Step::Multiply {
+                from,
+                weight,
+                to,
+                adds,
+            } => self.multiply(from, weight, to, adds),
+            Step::AddVector { vector, to } => {
+                self.add_vector(vector, to);
+                Ok(())
+            }
+            Step::Add { from, to } => {
+                let [from, to] = self.rows(from, to)?;
+                add(to, from);
+                Ok(())
+            }
+            Step::Place {
+                gains,
+                rotation,
+                layer,
+            } => self.place(gains, rotation, layer),
+            Step::Attend { layer, window } => self.attend(layer, window),
+            Step::Activate(activation) => self.activate(activation),
+        }
     }
 
     /// The rows of a slot to read and of another one to write.

@@ -4,6 +4,7 @@ use super::{Kept, Model, Scaled, State};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
 use crate::graph::transformer::BLOCK;
+use crate::runtime::pause;
 use std::ops::Range;
 
 /// The result that is wanted of tokens.
@@ -71,7 +72,7 @@ impl Model {
     /// Reads tokens after the first `first` ones and returns what is wanted, row after row. Logits are
     /// as many as there are tokens in the vocabulary.
     ///
-    /// The tokens must have passed [`Model::check`].
+    /// The tokens must have passed [`Model::check`]. Pauses between blocks, and on SIMD also within them.
     ///
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost` and `Gpu`.
@@ -86,6 +87,9 @@ impl Model {
         let mut results = Vec::new();
         let blocks = tokens.len().div_ceil(self.block());
         for (index, block) in tokens.chunks(self.block()).enumerate() {
+            if index > 0 {
+                pause().await;
+            }
             let request = BlockRequest {
                 first,
                 input: Input::Tokens(block),
@@ -120,7 +124,7 @@ impl Model {
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
         if let State::Cpu(sequence) = state {
-            return sequence.read(self, request).map(<[f32]>::to_vec);
+            return sequence.read(self, request).await.map(<[f32]>::to_vec);
         }
         by_executor!(
             self.executor,

@@ -19,22 +19,25 @@ pub(super) struct Rotation {
     pub(super) pairs: Pairs,
     /// The number of elements of a head that are rotated, the first ones.
     pub(super) rotated: usize,
+    /// The base of the frequencies.
+    pub(super) base: f64,
     /// The angle between neighbouring positions for each pair, in radians.
     frequencies: Vec<f64>,
     /// The factor of what is rotated.
-    pub(super) magnitude: f64,
+    magnitude: f64,
 }
 
 impl Rotation {
-    pub(super) fn new(pairs: Pairs, rotated: usize, base: f64) -> Self {
+    pub(super) fn new(pairs: Pairs, rotated: usize, base: f64, magnitude: f64) -> Self {
         let pairs_of_head = 0..rotated / 2;
         Self {
             pairs,
             rotated,
+            base,
             frequencies: pairs_of_head
                 .map(|pair| frequency(base, rotated, pair))
                 .collect(),
-            magnitude: 1.0,
+            magnitude,
         }
     }
 
@@ -62,5 +65,45 @@ impl Rotation {
     pub(super) fn apply(&self, head: &mut [f32], angles: &[[f32; 2]]) {
         let interleaved = self.pairs == Pairs::Neighbours;
         rotate(interleaved, &mut head[..self.rotated], angles);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::llm::model::Config;
+    use crate::llm::{CacheType, Gguf, GgufWriter};
+
+    /// The cosines and sines of positions in a model with some metadata more.
+    fn angles(set: impl FnOnce(&mut GgufWriter), positions: usize) -> Vec<[f32; 2]> {
+        let mut writer = GgufWriter::default();
+        writer.string("general.architecture", "llama");
+        for key in ["block_count", "feed_forward_length"] {
+            writer.unsigned(&format!("llama.{key}"), 1);
+        }
+        writer.unsigned("llama.context_length", 256);
+        writer.unsigned("llama.embedding_length", 8);
+        writer.unsigned("llama.attention.head_count", 1);
+        writer.float("llama.attention.layer_norm_rms_epsilon", 1e-5);
+        set(&mut writer);
+        let file = Gguf::from_bytes(writer.finish()).expect("a file");
+        let config = Config::new(&file, None, CacheType::F32).expect("hyperparameters");
+        config.rotations[0].angles(0..positions)
+    }
+
+    #[test]
+    fn a_factor_halves_or_quarters_positions() {
+        let plain = angles(|_| (), 20);
+        let [cosine, sine] = plain[4];
+        assert_eq!([cosine, sine], [1f64.cos() as f32, 1f64.sin() as f32]);
+        let newer = |file: &mut GgufWriter| file.float("llama.rope.scaling.factor", 2.0);
+        let older = |file: &mut GgufWriter| file.float("llama.rope.scale_linear", 4.0);
+        for (factor, scaled) in [(2, angles(newer, 80)), (4, angles(older, 80))] {
+            let scaled = scaled.chunks(4).step_by(factor).take(20);
+            assert_eq!(
+                scaled.flatten().copied().collect::<Vec<_>>(),
+                plain,
+                "{factor}"
+            );
+        }
     }
 }

@@ -1,10 +1,14 @@
 //! The forward pass as a list of steps, which every back-end runs.
 
 use super::Config;
+use super::architecture::is_factors;
+use super::known_keys::is_other_tensor;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use crate::error::Result;
 use crate::graph::transformer::Activation;
-use crate::llm::gguf::Gguf;
+use crate::llm::TensorInfo;
+use crate::llm::gguf::{Gguf, invalid};
+use std::collections::HashSet;
 
 /// Values of a pass, one row for each token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,12 +103,17 @@ pub(super) struct Steps {
 
 impl Steps {
     /// Lists the steps of a model, and finds the weights that they need.
+    ///
+    /// # Errors
+    /// `InvalidModel` for a tensor that is missing or has another shape, and for one that no step reads, unless it is known
+    /// to change no logits.
     pub(super) fn new(file: &Gguf, config: &Config) -> Result<(Self, Weights)> {
         let mut builder = Builder {
             file,
             config,
             steps: Vec::new(),
             weights: Weights::new(file, config)?,
+            vectors: HashSet::new(),
         };
         let mut layers = Vec::new();
         for layer in 0..config.layers {
@@ -123,6 +132,7 @@ impl Steps {
             to: Slot::Logits,
             adds: false,
         };
+        builder.check_other_tensors()?;
         Ok((Self { layers, norm, head }, builder.weights))
     }
 }
@@ -132,6 +142,8 @@ struct Builder<'a> {
     config: &'a Config,
     steps: Vec<Step>,
     weights: Weights,
+    /// The names of the tensors that are vectors.
+    vectors: HashSet<String>,
 }
 
 impl Builder<'_> {
@@ -215,8 +227,10 @@ impl Builder<'_> {
         let weight = Weight::new(self.file, &format!("{name}.weight"), rows, cols)?;
         let weight = self.weights.push_matrix(weight);
         self.multiply(from, weight, to, adds);
-        if let Some(bias) = optional_vector(self.file, &format!("{name}.bias"), rows)? {
+        let name = format!("{name}.bias");
+        if let Some(bias) = optional_vector(self.file, &name, rows)? {
             let vector = self.weights.push_vector(bias);
+            self.vectors.insert(name);
             self.steps.push(Step::AddVector { vector, to });
         }
         Ok(())
@@ -252,8 +266,31 @@ impl Builder<'_> {
     }
 
     fn vector(&mut self, name: &str, len: usize) -> Result<VectorId> {
-        let vector = vector(self.file, &format!("{name}.weight"), len)?;
+        let name = format!("{name}.weight");
+        let vector = vector(self.file, &name, len)?;
+        self.vectors.insert(name);
         Ok(self.weights.push_vector(vector))
+    }
+
+    /// Refuses tensors that no step reads, such as a bias or a norm that the architecture does not have: the logits would
+    /// silently be others.
+    fn check_other_tensors(&self) -> Result<()> {
+        let matrices = self.weights.matrices.iter();
+        let matrices: HashSet<&str> = matrices.map(|matrix| &*matrix.tensor).collect();
+        let mut names = self.file.tensors().iter().map(TensorInfo::name);
+        let other = names.find(|&name| {
+            let is_read = matrices.contains(name) || self.vectors.contains(name);
+            !(is_read || is_factors(self.file, name) || is_other_tensor(name))
+        });
+        let Some(name) = other else {
+            return Ok(());
+        };
+        let architecture = self.config.architecture.name;
+        let what = format!(
+            "the forward pass of `{architecture}` with {} layers has no such tensor, which would change the logits",
+            self.config.layers
+        );
+        Err(invalid(what, format!("tensor `{name}`")))
     }
 
     fn len_of(&self, slot: Slot) -> usize {

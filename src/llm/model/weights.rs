@@ -144,7 +144,8 @@ pub(super) fn vector(file: &Gguf, name: &str, len: usize) -> Result<Vec<f32>> {
     optional_vector(file, name, len)?.ok_or_else(missing)
 }
 
-/// A vector of weights, dequantised; `None` if the file has no tensor of the name.
+/// A vector of weights, dequantised; `None` if the file has no tensor of the name. It is empty where only the file's
+/// beginning is there.
 ///
 /// # Errors
 /// `InvalidModel` if the tensor has another shape.
@@ -155,6 +156,9 @@ pub(super) fn optional_vector(file: &Gguf, name: &str, len: usize) -> Result<Opt
     if tensor.shape() != [len] {
         let what = format!("its shape is {:?}, but must be [{len}]", tensor.shape());
         return Err(invalid(what, format!("tensor `{name}`")));
+    }
+    if file.is_head() {
+        return Ok(Some(Vec::new()));
     }
     file.dequantized(tensor).map(Some)
 }

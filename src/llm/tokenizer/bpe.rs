@@ -4,7 +4,7 @@ use super::chain::Chain;
 use super::vocabulary::Vocabulary;
 use crate::error::Result;
 use crate::llm::Value;
-use crate::llm::gguf::{Gguf, invalid};
+use crate::llm::gguf::{Gguf, invalid, misfit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -17,8 +17,9 @@ pub(super) struct Merges(HashMap<(u32, u32), (u32, u32)>);
 impl Merges {
     pub(super) fn new(file: &Gguf, vocabulary: &Vocabulary) -> Result<Self> {
         let place = || format!("metadata `{KEY}`");
-        let merges = file.get(KEY).and_then(Value::as_array);
-        let merges = merges.ok_or_else(|| invalid("no array of merges", place()))?;
+        let requirement = "an array of merges";
+        let merges = file.array(KEY, requirement)?;
+        let merges = merges.ok_or_else(|| misfit(KEY, None, requirement))?;
         let mut pairs = HashMap::with_capacity(merges.len());
         let mut joined = Vec::new();
         for (rank, merge) in merges.iter().enumerate() {

@@ -7,7 +7,6 @@ use super::bpe::Merges;
 use super::split::Pretokenizer;
 use super::vocabulary::{TokenKind, Vocabulary};
 use crate::error::Result;
-use crate::llm::Value;
 use crate::llm::gguf::Gguf;
 
 /// The character of each byte.
@@ -55,7 +54,7 @@ pub(super) struct ByteLevel {
 
 impl ByteLevel {
     pub(super) fn new(file: &Gguf, vocabulary: &Vocabulary) -> Result<Self> {
-        let name = file.get("tokenizer.ggml.pre").and_then(Value::as_str);
+        let name = file.text("tokenizer.ggml.pre")?;
         let token = |&character: &char| {
             let mut text = [0; 4];
             vocabulary.id(character.encode_utf8(&mut text).as_bytes())

@@ -27,12 +27,12 @@ pub(super) struct SentencePiece {
 
 impl SentencePiece {
     pub(super) fn new(file: &Gguf, vocabulary: &Vocabulary, unknown: Option<u32>) -> Result<Self> {
-        let adds_space = file.get("tokenizer.ggml.add_space_prefix");
+        let adds_space = file.truth("tokenizer.ggml.add_space_prefix")?;
         Ok(Self {
             scores: scores(file, vocabulary.len())?,
             bytes: (0..=255).map(|byte| byte_token(vocabulary, byte)).collect(),
             unknown,
-            adds_space: adds_space.and_then(Value::as_bool).unwrap_or(true),
+            adds_space: adds_space.unwrap_or(true),
         })
     }
 
@@ -132,12 +132,10 @@ fn text_token(vocabulary: &Vocabulary, text: &[u8]) -> Option<u32> {
 
 fn scores(file: &Gguf, len: usize) -> Result<Vec<f32>> {
     const KEY: &str = "tokenizer.ggml.scores";
-    let Some(scores) = file.get(KEY) else {
+    let Some(scores) = file.array_of_tokens(KEY, len)? else {
         return Ok(vec![0.0; len]);
     };
-    let scores = scores.as_array().filter(|scores| scores.len() == len);
-    let fault = || invalid("not as many scores as tokens", format!("metadata `{KEY}`"));
-    let scores = scores.ok_or_else(fault)?.iter().map(Value::as_f64);
+    let scores = scores.iter().map(Value::as_f64);
     let scores: Option<Vec<f32>> = scores.map(|score| Some(score? as f32)).collect();
     scores.ok_or_else(|| invalid("a score that is no number", format!("metadata `{KEY}`")))
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::llm::Value;
-use crate::llm::gguf::{Gguf, invalid};
+use crate::llm::gguf::{Gguf, invalid, misfit};
 use std::hash::{BuildHasher, RandomState};
 
 const KEY: &str = "tokenizer.ggml.tokens";
@@ -92,10 +92,10 @@ impl TokenKind {
 impl Vocabulary {
     pub(super) fn new(file: &Gguf) -> Result<Self> {
         let place = format!("metadata `{KEY}`");
-        let tokens = file.get(KEY).and_then(Value::as_array);
+        let requirement = "an array of 1 to 16 million tokens";
+        let tokens = file.array(KEY, requirement)?;
         let tokens = tokens.filter(|tokens| !tokens.is_empty() && tokens.len() < 1 << 24);
-        let tokens =
-            tokens.ok_or_else(|| invalid("no array of up to 16 million tokens", &place))?;
+        let tokens = tokens.ok_or_else(|| misfit(KEY, file.get(KEY), requirement))?;
         let mut vocabulary = Self {
             texts: Vec::new(),
             ends: Vec::with_capacity(tokens.len()),
@@ -175,11 +175,13 @@ impl Vocabulary {
 
 /// The kinds of all tokens, which are normal if the file does not say otherwise.
 fn kinds(file: &Gguf, len: usize) -> Result<Vec<TokenKind>> {
-    let Some(types) = file.get(TYPES) else {
+    let Some(types) = file.array_of_tokens(TYPES, len)? else {
         return Ok(vec![TokenKind::Normal; len]);
     };
-    let types = types.as_array().filter(|types| types.len() == len);
-    let fault = || invalid("not as many types as tokens", format!("metadata `{TYPES}`"));
-    let types = types.ok_or_else(fault)?.iter();
-    Ok(types.map(|kind| TokenKind::new(kind.as_u64())).collect())
+    let kinds = types.iter().map(|kind| match kind {
+        Value::Unsigned(_) | Value::Signed(_) => Some(TokenKind::new(kind.as_u64())),
+        _ => None,
+    });
+    let kinds: Option<Vec<TokenKind>> = kinds.collect();
+    kinds.ok_or_else(|| invalid("a type that is no integer", format!("metadata `{TYPES}`")))
 }

@@ -1,6 +1,9 @@
 //! WGSL functions given by users, composed and validated on their own before they become part of a
 //! kernel.
 
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+mod explain;
+
 #[cfg(any(feature = "gpu", test))]
 use std::sync::LazyLock;
 
@@ -81,14 +84,12 @@ pub(super) use naga::check;
 
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 mod naga {
-    use std::error::Error as _;
-
     use wgpu::naga::front::wgsl::parse_str;
     use wgpu::naga::valid::{Capabilities, ValidationError, ValidationFlags, Validator};
-    use wgpu::naga::{Module, Span, WithSpan};
+    use wgpu::naga::{Module, Span};
 
     use crate::error::{Error, Result};
-    use crate::ops::custom::wgsl::{FUNCTIONS, around, library, renamed};
+    use crate::ops::custom::wgsl::{FUNCTIONS, around, explain, library, renamed};
     use crate::ops::custom::words::words;
 
     /// Returns `Wgsl` unless `function`, which was made of `text`, takes `arity` scalars, returns a
@@ -104,36 +105,21 @@ mod naga {
         let at = |span: Option<Span>| TextPosition::of(span, function, text);
         let parsed = parse_str(&source).map_err(|error| {
             let label = error.labels().next();
-            refused(at(label.map(|(span, _)| span)).with(error.message()))
+            let message = explain::parsing(error.message());
+            refused(at(label.map(|(span, _)| span)).with(&message))
         })?;
         if !is_alone(&parsed) {
             return Err(refused("it declares more than one function".to_owned()));
         }
         let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
         validator.validate(&parsed).map_err(|error| {
-            refused(match error.as_inner() {
-                ValidationError::EntryPoint { .. } => SIDE_EFFECT.to_owned(),
-                _ => at(narrowest(&error)).with(&reasons(&error)),
-            })
+            if let ValidationError::EntryPoint { .. } = error.as_inner() {
+                return refused(SIDE_EFFECT.to_owned());
+            }
+            let (span, message) = explain::validation(&error, &parsed, &source);
+            refused(at(span).with(&message))
         })?;
         Ok(())
-    }
-
-    /// Returns the innermost span of an error, which also has the span of the whole function.
-    fn narrowest(error: &WithSpan<ValidationError>) -> Option<Span> {
-        let spans = error.spans().map(|(span, _)| *span);
-        spans.min_by_key(|span| span.to_range().map_or(usize::MAX, |range| range.len()))
-    }
-
-    /// Returns the validator's error and its causes.
-    fn reasons(error: &WithSpan<ValidationError>) -> String {
-        let mut reasons = error.as_inner().to_string();
-        let mut cause = error.as_inner().source();
-        while let Some(error) = cause {
-            reasons = format!("{reasons}: {error}");
-            cause = error.source();
-        }
-        reasons
     }
 
     /// A position in the user's text; `None` if the error is in the names of the inputs.

@@ -34,7 +34,7 @@ impl Builder {
         let at = Place(Location::caller());
         let checked = match self.guard {
             None => verify::condition(what, cond, at)
-                .and_then(|()| verify::own(self.number, &[cond], what, at)),
+                .and_then(|()| verify::own(self.number, &[cond], || what.to_owned(), at)),
             Some(_) => Err(Error::UnderGuard { at, what }),
         };
         if let Err(error) = checked {

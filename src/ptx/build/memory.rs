@@ -1,13 +1,18 @@
 //! Addresses, loads, stores, barriers and shuffles.
 
 use super::{ALL_LANES, Builder};
+use crate::ptx::error::Place;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::types::PtxType;
+use crate::ptx::verify;
+use std::panic::Location;
 
 impl Builder {
-    /// Computes `base + index · bytes`, the address of an element in global memory.
+    /// Computes `base + index · bytes`, the address of an element in global memory. For shared
+    /// memory use `fma(index, bytes, base)`.
     #[track_caller]
     pub fn at(&mut self, base: Reg, index: Reg, bytes: u32) -> Reg {
+        self.check_global_base("at", base);
         let from = [index.into(), bytes.into(), base.into()];
         self.op(Op::MadWide, PtxType::U32, PtxType::U64, &from)
     }
@@ -16,10 +21,20 @@ impl Builder {
     /// matrix. It is correct for more than 2³² elements.
     #[track_caller]
     pub fn at_2d(&mut self, base: Reg, row: Reg, stride: Reg, col: Reg, bytes: u32) -> Reg {
+        self.check_global_base("at_2d", base);
         let col = self.widen(col);
         let from = [row.into(), stride.into(), col.into()];
         let index = self.op(Op::MadWide, PtxType::U32, PtxType::U64, &from);
         self.fma(index, i64::from(bytes), base)
+    }
+
+    /// Records an error if the base of an address in global memory is none.
+    #[track_caller]
+    fn check_global_base(&mut self, what: &'static str, base: Reg) {
+        let at = Place(Location::caller());
+        if let Err(error) = verify::global_base(what, base, at) {
+            self.error.get_or_insert(error);
+        }
     }
 
     /// Loads from global memory that nothing writes while the kernel runs.

@@ -120,6 +120,30 @@ impl Row {
         }
     }
 
+    /// Returns the instruction's name with a type, for messages.
+    pub(crate) fn name(&self, ty: PtxType) -> String {
+        self.named(ty.name())
+    }
+
+    /// Returns the instruction's name without a type, for messages.
+    pub(crate) fn name_without_type(&self) -> String {
+        // The type's dot stands in the text.
+        self.named("").trim_end_matches('.').replace("..", ".")
+    }
+
+    /// The length of a vector and the number of columns follow from operands, which may be invalid.
+    fn named(&self, ty: &str) -> String {
+        let text = self.text.replace("{}", ty);
+        text.replace("{v}", "").replace("{n}", "N")
+    }
+
+    /// Lists the types that the instruction exists for.
+    pub(crate) fn types(&self) -> String {
+        let types = PtxType::ALL.iter().filter(|ty| self.has_type(**ty));
+        let names: Vec<&str> = types.map(|ty| ty.name()).collect();
+        names.join(", ")
+    }
+
     /// Whether the instruction exists for this type.
     pub(crate) fn has_type(&self, ty: PtxType) -> bool {
         self.types & ty.bit() != 0

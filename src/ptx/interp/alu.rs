@@ -163,7 +163,7 @@ fn whole(op: Alu, ty: PtxType, a: u64, b: u64, c: u64) -> Result<u64, String> {
         Alu::Neg => -x,
         Alu::Abs => x.abs(),
         Alu::Set(compare) => compare.holds(&x, &y).into(),
-        _ => return Err(format!("{op:?} of {ty} is not known")),
+        _ => return Err(format!("the interpreter has no such instruction for {ty}")),
     };
     Ok(truncate(
         if matches!(op, Alu::Set(_)) {
@@ -203,7 +203,7 @@ fn real32(op: Alu, a: f32, b: f32, c: f32) -> Result<f32, String> {
         Alu::Lg2 => Some(f64::from(a).log2() as f32),
         _ => real!(op, a, b, c),
     };
-    value.ok_or_else(|| format!("{op:?} of f32 is not known"))
+    value.ok_or_else(|| "the interpreter has no such instruction for f32".to_owned())
 }
 
 fn flush(value: f32) -> f32 {
@@ -211,7 +211,7 @@ fn flush(value: f32) -> f32 {
 }
 
 fn real64(op: Alu, a: f64, b: f64, c: f64) -> Result<f64, String> {
-    real!(op, a, b, c).ok_or_else(|| format!("{op:?} of f64 is not known"))
+    real!(op, a, b, c).ok_or_else(|| "the interpreter has no such instruction for f64".to_owned())
 }
 
 fn convert(to: PtxType, from: PtxType, a: u64) -> Result<u64, String> {

@@ -48,6 +48,25 @@ pub(super) enum State {
     Done,
 }
 
+/// Writes what a thread waits for, for messages.
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ready => f.write_str("for nothing"),
+            Self::Together => f.write_str("for the other threads of its warps"),
+            Self::Barrier { id, threads } => write!(f, "for {threads} threads at barrier {id}"),
+            Self::Meeting(count) => write!(f, "for the cluster's barrier number {count}"),
+            Self::Phase { address, parity } => {
+                write!(
+                    f,
+                    "for a phase of parity {parity} of the barrier at {address}"
+                )
+            }
+            Self::Done => f.write_str("for nothing, as it has ended"),
+        }
+    }
+}
+
 pub(super) struct Thread {
     pub(super) pc: usize,
     pub(super) state: State,
@@ -194,7 +213,7 @@ impl<'a> Cluster<'a> {
         let state = self.threads[stuck].state;
         self.fault(
             stuck,
-            &format!("deadlock, no thread can continue; this one waits: {state:?}"),
+            &format!("deadlock, no thread can continue; this one waits {state}"),
         )
     }
 

@@ -63,6 +63,18 @@ pub enum Argument {
     Tensor(Tensor),
 }
 
+/// Writes the argument for messages.
+impl std::fmt::Display for Argument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Pointer(_) => f.write_str("a pointer"),
+            Self::U32(value) => write!(f, "{value} of type u32"),
+            Self::F32(value) => write!(f, "{value} of type f32"),
+            Self::Tensor(tensor) => write!(f, "a tensor map of {}", tensor.ty),
+        }
+    }
+}
+
 /// A row-major matrix in memory that a tensor map describes, with the 128-byte swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tensor {
@@ -200,7 +212,7 @@ fn pack(kernel: &PtxKernel, entry: &Entry, arguments: &[Argument]) -> Result<(Ve
         kernel: kernel.name().to_owned(),
         position,
         wanted: match kernel.params().get(position.wrapping_sub(1)) {
-            Some(param) => format!("`{}`, {:?}", param.name, param.ty),
+            Some(param) => format!("`{}`, {}", param.name, param.ty),
             None => format!("left out, after {}", kernel.params().len()),
         },
         found,
@@ -209,7 +221,7 @@ fn pack(kernel: &PtxKernel, entry: &Entry, arguments: &[Argument]) -> Result<(Ve
         // The first missing or surplus argument.
         let place = arguments.len().min(entry.params.len());
         let given = arguments.get(place);
-        let found = given.map_or("left out".to_owned(), |given| format!("{given:?}"));
+        let found = given.map_or("left out".to_owned(), ToString::to_string);
         return Err(mismatch(place + 1, found));
     }
     let (mut params, mut tensors) = (Vec::new(), Vec::new());
@@ -224,7 +236,7 @@ fn pack(kernel: &PtxKernel, entry: &Entry, arguments: &[Argument]) -> Result<(Ve
             }
         };
         if bytes.len() != slot.bytes {
-            return Err(mismatch(i + 1, format!("{argument:?}")));
+            return Err(mismatch(i + 1, argument.to_string()));
         }
         params.resize(slot.offset, 0);
         params.extend(bytes);

@@ -41,7 +41,7 @@ pub(in super::super) fn mistake(
     let row = op.row();
     if !row.runs_on(kernel.target) {
         return Error::Target {
-            what: format!("{}: `{}`", kernel.name, row.text.replace("{}", ty.name())),
+            what: format!("{}: `{}`", kernel.name, row.name(ty)),
             needed: row.first_target(),
             target: kernel.target,
         };
@@ -49,14 +49,15 @@ pub(in super::super) fn mistake(
     if !row.has_type(ty) {
         return Error::NoSuchType {
             at,
-            instruction: row.text,
+            instruction: row.name_without_type(),
             ty,
+            types: row.types(),
         };
     }
     if row.to.len() != to.len() || row.from.len() != from.len() {
         return Error::OperandCount {
             at,
-            instruction: row.text,
+            instruction: row.name(ty),
             wanted: row.to.len() + row.from.len(),
             found: to.len() + from.len(),
         };
@@ -71,12 +72,12 @@ pub(in super::super) fn mistake(
     let (i, (kind, operands, _)) = wrong.unwrap_or((0, (Kind::Same, &[], true)));
     Error::Operand {
         at,
-        instruction: row.text,
+        instruction: row.name(ty),
         position: i + 1,
         wanted: describe(kernel, kind, ty, operands),
         found: operands
             .last()
-            .map(|o| format!("{o:?}"))
+            .map(|operand| given(kernel, operand))
             .unwrap_or_default(),
     }
 }
@@ -88,10 +89,32 @@ pub(in super::super) fn condition(what: &'static str, cond: Reg, at: Place) -> R
     }
     Err(Error::Operand {
         at,
-        instruction: what,
+        instruction: what.to_owned(),
         position: 1,
         wanted: format!("a register of type {}", PtxType::Pred),
-        found: format!("{:?}", Operand::Reg(cond)),
+        found: register(cond),
+    })
+}
+
+/// Checks that the base of an address in global memory is one, and none in shared memory.
+#[inline]
+pub(in super::super) fn global_base(what: &'static str, base: Reg, at: Place) -> Result<()> {
+    if base.ty.fits(PtxType::U64) {
+        return Ok(());
+    }
+    let shared =
+        "; for shared memory, whose addresses have type u32, use `fma(index, bytes, base)`";
+    let hint = if base.ty.fits(PtxType::U32) {
+        shared
+    } else {
+        ""
+    };
+    Err(Error::Operand {
+        at,
+        instruction: what.to_owned(),
+        position: 1,
+        wanted: "an address in global memory, of type u64,".to_owned(),
+        found: format!("{}{hint}", register(base)),
     })
 }
 
@@ -100,14 +123,14 @@ pub(in super::super) fn condition(what: &'static str, cond: Reg, at: Place) -> R
 pub(in super::super) fn own(
     builder: u16,
     regs: &[Reg],
-    what: &'static str,
+    what: impl FnOnce() -> String,
     at: Place,
 ) -> Result<()> {
     match regs.iter().find(|reg| reg.builder != builder) {
         None => Ok(()),
         Some(reg) => Err(Error::OtherBuilder {
             at,
-            instruction: what,
+            instruction: what(),
             ty: reg.ty,
         }),
     }
@@ -180,7 +203,10 @@ fn describe(kernel: &PtxKernel, kind: Kind, ty: PtxType, operands: &[Operand]) -
     match kind {
         Kind::Same => format!("a value of type {ty}"),
         Kind::Vector => format!("one, two or four registers of type {ty}"),
-        Kind::Wide => format!("a value twice as wide as {ty}"),
+        Kind::Wide => match ty.doubled() {
+            Some(wide) => format!("a value of type {wide}"),
+            None => format!("a value twice as wide as {ty}"),
+        },
         Kind::Is(ty) => format!("a value of type {ty}"),
         Kind::Int(allowed) => format!("a constant, {allowed},"),
         Kind::Word(allowed) => format!("a register of type u32 or a constant, {allowed},"),
@@ -190,14 +216,59 @@ fn describe(kernel: &PtxKernel, kind: Kind, ty: PtxType, operands: &[Operand]) -
             }
             _ => "a register of type u32".to_owned(),
         },
-        Kind::Global => "an address in global memory".to_owned(),
-        Kind::Shared => "an address in shared memory".to_owned(),
-        Kind::SharedName => format!("one of {} shared arrays", kernel.shared.len()),
-        Kind::Param => format!("one of {} parameters", kernel.params.len()),
+        Kind::Global => "an address in global memory, of type u64,".to_owned(),
+        Kind::Shared => "an address in shared memory, of type u32,".to_owned(),
+        Kind::SharedName => match kernel.shared.len() {
+            0 => "a shared array, of which there is none,".to_owned(),
+            count => format!("a shared array, by a number below {count},"),
+        },
+        Kind::Param => match kernel.params.len() {
+            0 => "a parameter, of which there is none,".to_owned(),
+            count => format!("a parameter, by a number below {count},"),
+        },
         Kind::Special => "a special register".to_owned(),
         Kind::Group(n, ty) => format!("{n} registers of type {ty}"),
         Kind::Factor(n) => format!("{n} registers of 32 bits that are not f32"),
         Kind::Sums(ty) => format!("4 to 128 registers of type {ty}, a multiple of 4"),
         Kind::Box => "a tensor map with two coordinates, or three".to_owned(),
     }
+}
+
+/// Describes an operand that was given.
+fn given(kernel: &PtxKernel, operand: &Operand) -> String {
+    match *operand {
+        Operand::Reg(reg) => register(reg),
+        Operand::Int(value) => format!("the constant {value}"),
+        Operand::Float(value) => format!("the constant {value} of type f32"),
+        Operand::Special(special) => format!("the special register {}", special.name()),
+        Operand::Shared(index) => match kernel.shared.get(index) {
+            Some(array) => format!("the shared array `{}`", array.name),
+            None => format!("the shared array number {index}"),
+        },
+        Operand::Param(index) => match kernel.params.get(index) {
+            Some(param) => format!("the parameter `{}`", param.name),
+            None => format!("the parameter number {index}"),
+        },
+        Operand::At(base, _) => format!("an address of type {}", base.ty),
+        Operand::Box(map, at) => {
+            let coordinates = format!("{} coordinates: {}", at.len(), types(at));
+            format!("a tensor map of type {} with {coordinates}", map.ty)
+        }
+        Operand::Group(regs) => format!("{} registers: {}", regs.len(), types(regs)),
+    }
+}
+
+fn register(reg: Reg) -> String {
+    format!("a register of type {}", reg.ty)
+}
+
+/// Lists the types of registers, each once.
+fn types(regs: &[Reg]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for reg in regs {
+        if !names.contains(&reg.ty.name()) {
+            names.push(reg.ty.name());
+        }
+    }
+    names.join(", ")
 }

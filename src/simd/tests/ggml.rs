@@ -239,3 +239,29 @@ fn whole_numbers_of_fifteen_bits_are_multiplied_exactly() {
         }
     });
 }
+
+/// As many threads as a pass gets change no bit of its products.
+#[test]
+fn sharing_among_threads_changes_no_product() {
+    let mut random = Random(17);
+    let (rows, cols) = (2048, 1024);
+    for (kind, halves) in [TYPES[0], TYPES[3], TYPES[10]] {
+        let data = random.matrix(kind, halves, rows, cols);
+        for count in [1, 2, 3, 16, 128] {
+            let x: Vec<f32> = (0..count * cols).map(|_| random.number()).collect();
+            let results = [1, 2, 3, 7].map(|threads| {
+                let cpu = Cpu {
+                    isa: InstructionSet::best(),
+                    threads,
+                };
+                let weights = BlockMatrix::new(kind, &data, rows, cols).unwrap();
+                let mut y = vec![0.0; count * rows];
+                multiply_blocks(cpu, weights, &x, &mut y).unwrap();
+                y.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            });
+            for result in &results[1..] {
+                assert!(result == &results[0], "{kind:?}, {count} rows");
+            }
+        }
+    }
+}

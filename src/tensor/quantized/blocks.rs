@@ -3,7 +3,7 @@
 
 use super::{BLOCK, QuantizedWeights, WeightFormat};
 use crate::error::{Error, Result};
-use crate::ops::shape::{check_len, product};
+use crate::ops::shape::{check_len, volume};
 
 /// The bits of infinity in f16.
 const INFINITE: u16 = 0x7c00;
@@ -33,7 +33,7 @@ impl QuantizedWeights {
         }
         let a_column = k / BLOCK;
         // A column alone may have more bytes than can be counted.
-        let len = product("blocks", product("blocks", n, a_column)?, bytes)?;
+        let len = volume("blocks", [n, a_column, bytes])?;
         check_len("blocks", len, blocks.len())?;
         let mut weights = Self::zeros(k, n, format)?;
         for (index, block) in blocks.chunks_exact(bytes).enumerate() {

@@ -12,7 +12,7 @@ use std::io::Write;
 
 /// Files that are loaded only with a GPU, for workers, or for chat templates and JSON schemas, and their limits.
 const ON_DEMAND: [(&str, usize); 4] = [
-    ("relampago_chat.wasm", 560 * 1024),
+    ("relampago_chat.wasm", 440 * 1024),
     ("shaders.js", 16 * 1024),
     ("workers/create.js", 6 * 1024),
     // With a copy of the core.

@@ -82,7 +82,12 @@ const NOT_LOADED: &str = "const notLoaded = new Proxy({}, {
         throw new RelampagoError('NOT_LOADED', 'await init() first: the WebAssembly module is not there yet');
     },
 });
-let wasmModule, wasmInstance, wasm = notLoaded;";
+let wasmModule, wasmInstance, wasm = notLoaded;
+// Takes a new instance in place of one that a trap ended. Nobody may use or free objects of the old one.
+export function renew() {
+    wasm = notLoaded;
+    initSync({ module: wasmModule });
+}";
 
 const WRONG_CLASS: &str =
     "throw new RelampagoError('INVALID_ARGUMENT', `\\`${what}\\` must be a ${name}`);";

@@ -1,6 +1,6 @@
 // What devices do with tensors.
 
-import { GpuDevice } from '../core.js';
+import { GpuDevice, named } from '../core.js';
 import { entered, traced } from '../stack.js';
 import { pixelsOf } from './image.js';
 import { compiled } from './jit.js';
@@ -56,12 +56,22 @@ const snapshot = (device, values) => {
     return copied(values);
 };
 
+/** Returns a buffer, which must be one of the device. */
+const ownBuffer = (device, buffer) => {
+    // Those of workers have a handle.
+    const isRemote = device.handle || buffer.handle;
+    if (isRemote ? device.handle?.link !== buffer.handle?.link : !device.owns(buffer)) {
+        throw failure('tensor', '`values` is a DeviceBuffer of another device: copy its values to this one', 'FOREIGN');
+    }
+    return buffer;
+};
+
 /** Methods that record, by functions of the device and their arguments. */
 const RECORDING = {
     tensor(device, values, shape) {
         const { source, shape: checked, dtype } = sourceOf(values, shape, {
             copy: (array) => snapshot(device, array),
-            wrap: (buffer) => new Resident(buffer, false),
+            wrap: (buffer) => new Resident(ownBuffer(device, buffer), false),
         });
         return made(leaf(device, checked, source, dtype));
     },
@@ -77,10 +87,9 @@ const RECORDING = {
     jit: (device, f) => compiled(device, f),
 };
 for (const [name, record] of Object.entries(RECORDING)) {
-    const call = function (...values) {
-        return entered(call, () => record(deviceOf(name, this), ...values));
-    };
-    GpuDevice.prototype[name] = call;
+    GpuDevice.prototype[name] = named(GpuDevice, 'device', name, function (...values) {
+        return record(this, ...values);
+    });
 }
 
 /** Methods that compute. */

@@ -4,7 +4,7 @@ import { common } from './dtype.js';
 import { elementwise } from './elementwise.js';
 import { record, constant, range } from './record.js';
 import {
-    axesOf, axisOf, broadcast, checkedShape, failure, listOf, rangeOf, reshaped, shown, text, whole,
+    axesOf, axisOf, checkedShape, failure, listOf, pairBroadcast, rangeOf, reshaped, shown, sizeOf, text, whole,
 } from './shape.js';
 
 /** Records a view; `axes` has the axis below of each axis, −1 where elements repeat. */
@@ -14,7 +14,7 @@ const view = (x, shape, axes, { steps = axes.map(() => 1), starts = x.shape.map(
 export const permute = (x, axes, op = 'permute') => {
     const order = listOf(op, 'axes', axes).map((axis) => axisOf(op, axis, x.shape, 'axes'));
     if (order.length !== x.shape.length || new Set(order).size !== order.length) {
-        throw failure(op, `\`axes\` is ${text(axes)}, but must have each axis of shape ${text(x.shape)} once`);
+        throw failure(op, `\`axes\` is ${text(axes)}, but must have each axis of shape ${text(x.shape)} once`, 'INVALID_ARGUMENT');
     }
     return view(x, order.map((axis) => x.shape[axis]), order);
 };
@@ -53,8 +53,8 @@ export const unsqueeze = (x, axis) => {
 
 export const broadcastTo = (x, target, op = 'broadcastTo') => {
     const shape = checkedShape(op, target);
-    const fits = shape.length >= x.shape.length && text(broadcast(op, [['shape', shape], ['this', x.shape]])) === text(shape);
-    if (!fits) {
+    const both = pairBroadcast(shape, x.shape);
+    if (!both || text(both) !== text(shape)) {
         throw failure(op, `shape ${text(x.shape)} does not broadcast to ${text(shape)}`);
     }
     const missing = shape.length - x.shape.length;
@@ -67,7 +67,7 @@ const taken = (x, given, axis) => {
     const length = x.shape[axis];
     if (typeof given === 'number') {
         if (!Number.isInteger(given) || given < -length || given >= length) {
-            throw failure('slice', `index ${given} is not on axis ${axis}, which has ${length} elements`);
+            throw failure('slice', `index ${given} is not on axis ${axis}, which has ${length} elements`, 'INVALID_ARGUMENT');
         }
         return { start: given < 0 ? given + length : given, isIndex: true };
     }
@@ -119,19 +119,64 @@ export const stack = (parts, at) => {
     return concat('stack', parts.map((part) => reshape(part, wide, 'stack')), axis);
 };
 
+/** Returns the node that a node has the elements of, in another shape. */
+const unshaped = (node) => {
+    let found = node;
+    while (found.op === 'reshape') {
+        [found] = found.inputs;
+    }
+    return found;
+};
+
+/** Refuses indices that are none below `count`, where the host has them. Returns whether it has. */
+const requireIndices = (op, what, node, count) => {
+    const { source } = unshaped(node);
+    const isWrong = (index) => !Number.isInteger(index) || index < 0 || index >= count;
+    if (!(source instanceof Float32Array)) {
+        return false;
+    }
+    if (source.some(isWrong)) {
+        const needed = `whole numbers from 0 to ${count - 1}`;
+        throw failure(op, `\`${what}\` has ${source.find(isWrong)}, but must have ${needed}`, 'INVALID_ARGUMENT');
+    }
+    return true;
+};
+
+/** Whether a node computes nothing but indices below `count`. */
+const areIndices = (node, count) => {
+    const { op, inputs: [x], parameters: { kind, axes } } = unshaped(node);
+    const most = {
+        topK: () => x.shape.at(-1),
+        reduce: () => (kind.startsWith('arg') ? sizeOf(axes.map((axis) => x.shape[axis])) : Infinity),
+    };
+    return most[op]?.() <= count;
+};
+
+/** Returns 0 where elements are indices below `count`, and NaN elsewhere. */
+const zeroOrNan = (x, count) => {
+    const of = (op, inputs, values) => elementwise(op, inputs, x.shape, { values });
+    const nearest = of('floor', [of('clip', [x], [0, count - 1])]);
+    // The square root of −1 is NaN.
+    return of('sqrt', [of('sub', [of('equal', [nearest, x]), constant(x.device, 1)])]);
+};
+
 export const gather = (x, indices, at) => {
     const axis = axisOf('gather', at, x.shape);
     const shape = checkedShape('gather', [...x.shape.slice(0, axis), ...indices.shape, ...x.shape.slice(axis + 1)]);
     if (x.shape[axis] === 0 && indices.size > 0) {
-        throw failure('gather', `axis ${axis} of shape ${text(x.shape)} has no elements`);
+        throw failure('gather', `axis ${axis} of shape ${text(x.shape)} has no elements`, 'EMPTY');
     }
+    requireIndices('gather', 'indices', indices, x.shape[axis]);
     return record('gather', [x, indices], shape, { axis });
 };
 
 export const oneHot = (x, classes) => {
     whole('oneHot', 'classes', classes, 1);
     const shape = checkedShape('oneHot', [...x.shape, classes]);
-    return elementwise('equal', [reshape(x, [...x.shape, 1], 'oneHot'), range(x.device, classes)], shape);
+    const wide = reshape(x, [...x.shape, 1], 'oneHot');
+    const isAt = elementwise('equal', [wide, range(x.device, classes)], shape);
+    const isKnown = requireIndices('oneHot', 'this', x, classes) || areIndices(x, classes);
+    return isKnown ? isAt : elementwise('vecAdd', [isAt, zeroOrNan(wide, classes)], shape);
 };
 
 /** The most elements whose indices f32 has. */
@@ -141,7 +186,8 @@ export const topK = (x, k) => {
     whole('topK', 'k', k, 1);
     const cols = x.shape.at(-1);
     if (cols === undefined || k > cols) {
-        throw failure('topK', `\`k\` is ${k}, but the last axis of shape ${text(x.shape)} has ${cols ?? 'no'} elements`);
+        const has = `the last axis of shape ${text(x.shape)} has ${cols ?? 'no'} elements`;
+        throw failure('topK', `\`k\` is ${k}, but ${has}`, 'INVALID_ARGUMENT');
     }
     if (cols > MOST_INDICES) {
         const most = `but at most ${MOST_INDICES} have indices in f32`;
@@ -171,7 +217,7 @@ const border = (x, axis, count, mode, isAfter) => {
 export const pad = (op, x, axis, [before, after], mode) => {
     if (mode === 'reflect' && Math.max(before, after) >= x.shape[axis]) {
         const most = `at most ${x.shape[axis] - 1} for axis ${axis} of shape ${text(x.shape)}`;
-        throw failure(op, `padding by reflection is ${Math.max(before, after)}, but must be ${most}`);
+        throw failure(op, `\`padding\` is ${Math.max(before, after)} by reflection, but must be ${most}`, 'INVALID_ARGUMENT');
     }
     const parts = [[before, false], [after, true]].map(([count, isAfter]) => (count > 0 ? border(x, axis, count, mode, isAfter) : undefined));
     const joined = [parts[0], x, parts[1]].filter(Boolean);

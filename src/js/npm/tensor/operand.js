@@ -6,9 +6,6 @@ import { failure, shown } from './shape.js';
 
 /** Explains what a value is that should have been a tensor or a number. */
 const mixUp = (value) => {
-    if (typeof value?.then === 'function') {
-        return `is ${shown(value)}`;
-    }
     if (value instanceof DeviceBuffer) {
         return 'is a DeviceBuffer; make it a tensor with device.tensor(buffer, shape)';
     }

@@ -17,16 +17,11 @@ export const text = (shape) => `[${shape.join(', ')}]`;
 /** Returns an error that names the operation. */
 export const failure = (op, message, code = 'SHAPE_MISMATCH') => new RelampagoError(code, `${op}: ${message}`);
 
-/** Writes any value as errors show it: a list by its elements, and of a Promise what to do with it. */
-export const shown = (value) => {
-    if (typeof value?.then === 'function') {
-        return 'a Promise; await it first';
-    }
-    return Array.isArray(value) ? text(value.map(shownIn)) : shownAlone(value);
-};
+/** Writes any value as errors show it, a list by its elements. */
+export const shown = (value) => (Array.isArray(value) ? text(value.map(shownIn)) : shownAlone(value));
 
 /** Writes an element of a list, of which symbols, for example, have no text of their own. */
-const shownIn = (value) => (typeof value === 'number' || value == null ? value : shownAlone(value));
+const shownIn = (value) => (typeof value === 'number' ? value : shownAlone(value));
 
 /** Returns an argument that must be a whole number from `least` on. */
 export const whole = (op, what, value, least = 0) => {
@@ -86,7 +81,7 @@ export const axesOf = (op, axes, shape) => {
 };
 
 /** Returns the shape that two shapes broadcast to; undefined if they do not. */
-const pairBroadcast = (a, b) => {
+export const pairBroadcast = (a, b) => {
     if (b.length === 0) {
         return a;
     }
@@ -161,7 +156,7 @@ export const rangeOf = (op, range, axis, length) => {
             return missing;
         }
         if (!fits(value, most)) {
-            throw failure(op, `${what} is ${shown(range)}, but axis ${axis} has ${length} elements`);
+            throw failure(op, `${what} is ${shown(range)}, but axis ${axis} has ${length} elements`, 'INVALID_ARGUMENT');
         }
         return value < 0 ? value + length : value;
     };

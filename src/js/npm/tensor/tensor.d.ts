@@ -282,10 +282,13 @@ export class Tensor<D extends DType = 'f32'> {
     concat(others: Tensor<DType> | readonly Tensor<DType>[], axis?: number): Tensor;
     /**
      * The elements at indices along an axis, the first by default; the axes of `indices` stand in its place. An index
-     * that was computed and is not on the axis gives NaN.
+     * that is not on the axis is an error where the host has it; one that was computed or is on the device gives NaN.
      */
     gather(indices: Tensor<DType> | TensorValues | Uint32Array, axis?: number): Tensor;
-    /** 1 at the index that each element is, 0 elsewhere, along a new last axis of this many `classes`. */
+    /**
+     * 1 at the index that each element is, 0 elsewhere, along a new last axis of this many `classes`. An element that is none
+     * of these indices is an error where the host has it; one that was computed or is on the device gives NaN.
+     */
     oneHot(classes: number): Tensor;
     /** The `k` largest elements along the last axis, from the largest on, and their indices. */
     topK(k: number): { values: Tensor; indices: Tensor<'u32'> };

@@ -1,6 +1,6 @@
 // `Tensor`: values with a shape. Methods record what is to be computed; reading runs it.
 
-import { classOf, ops } from '../core.js';
+import { GpuCommandBatch, classOf, ops } from '../core.js';
 import { entered, traced } from '../stack.js';
 import { arrayOf, elementOf } from './dtype.js';
 import * as elementwise from './elementwise.js';
@@ -135,13 +135,20 @@ for (const [op, inputs, parameters, isElementwise] of ops) {
     }
 }
 
+/** Throws what the module, which has the names of parameters, says of wrong ones. */
+const refuse = (op, given) => {
+    try {
+        GpuCommandBatch.lengthOf(ops.findIndex(([name]) => name === op), [1, ...given]);
+    } catch ({ message, code }) {
+        throw failure(op, message, code);
+    }
+};
+
 /** Returns an operation's parameters, which must be numbers. */
 const numbers = (op, values, count) => {
     const given = values.slice(0, count);
     for (let at = 0; at < count; at++) {
-        if (typeof given[at] !== 'number') {
-            throw failure(op, `parameter ${at + 1} is ${shown(given[at])}, but must be a number`, 'INVALID_ARGUMENT');
-        }
+        typeof given[at] === 'number' || refuse(op, given);
     }
     if (op === 'clip' && !(given[0] <= given[1])) {
         throw failure(op, `\`min\` is ${given[0]}, but must be at most \`max\` (${given[1]}), and neither may be NaN`, 'INVALID_ARGUMENT');
@@ -191,22 +198,17 @@ method('concat', (x, others, axis = 0) => {
     const list = Array.isArray(others) ? others : [others];
     return movement.concat('concat', [x, ...list.map((other) => beside('concat', 'others', other, x))], axis);
 });
-method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf(indices, x, axis), axis));
+method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf(indices, x), axis));
 
 /** The typed arrays that indices may be. */
 const INDICES = ['Uint32Array', 'Float32Array'];
 
-/** Returns the node of indices; those that are numbers are checked at once. */
-const indicesOf = (indices, x, axis) => {
+/** Returns the node of indices. */
+const indicesOf = (indices, x) => {
     if (typeof indices !== 'number' && !Array.isArray(indices) && !INDICES.includes(classOf(indices))) {
         return beside('gather', 'indices', indices, x);
     }
-    const { source, shape } = sourceOf(indices);
-    const count = x.shape.at(axis);
-    const wrong = source.find((index) => !Number.isInteger(index) || index < 0 || index >= count);
-    if (wrong !== undefined) {
-        throw failure('gather', `index ${wrong} is not on axis ${axis}, which has ${count} elements`, 'INVALID_ARGUMENT');
-    }
+    const { source, shape } = sourceOf(indices, undefined, { op: 'gather', what: 'indices' });
     return leaf(x.device, shape, source);
 };
 

@@ -16,19 +16,19 @@ const nestedShape = (values) => {
 };
 
 /** Writes the numbers of nested arrays to `into`, in order; refuses arrays of other lengths. */
-const flattened = (values, shape, into) => {
+const flattened = (op, values, shape, into) => {
     let at = 0;
     const visit = (value, axis) => {
         if (axis === shape.length) {
             if (typeof value !== 'number') {
-                throw failure('tensor', `element ${at} is ${shown(value)}, but must be a number`, 'INVALID_ARGUMENT');
+                throw failure(op, `element ${at} is ${shown(value)}, but must be a number`, 'INVALID_ARGUMENT');
             }
             into[at++] = value;
             return;
         }
         if (!isList(value) || value.length !== shape[axis]) {
             const has = isList(value) ? `${value.length} elements` : `${shown(value)} in place of elements`;
-            throw failure('tensor', `an array of axis ${axis} has ${has}, but the first one has ${shape[axis]}`);
+            throw failure(op, `an array of axis ${axis} has ${has}, but the first one has ${shape[axis]}`);
         }
         if (axis === shape.length - 1 && !Array.isArray(value)) {
             into.set(value, at);
@@ -48,11 +48,11 @@ const flattened = (values, shape, into) => {
 const WHOLE = { Uint8Array: 'f32', Uint8ClampedArray: 'f32', Uint32Array: 'u32' };
 
 /** Returns whole numbers as f32; refuses those that f32 has not. */
-const exact = (values) => {
+const exact = (op, values) => {
     const source = new Float32Array(values);
     const at = source.findIndex((value, i) => value !== values[i]);
     if (at >= 0) {
-        throw failure('tensor', `element ${at} is ${values[at]}, but f32 has all whole numbers only up to 16777216`, 'INVALID_ARGUMENT');
+        throw failure(op, `element ${at} is ${values[at]}, but f32 has all whole numbers only up to 16777216`, 'INVALID_ARGUMENT');
     }
     return source;
 };
@@ -65,34 +65,37 @@ export const requirePresent = (op, what, values) => {
 };
 
 /** Returns values and their own shape: a number, a typed array, which `copy` copies, or nested arrays. */
-const numbersOf = (values, copy) => {
-    requirePresent('tensor', 'values', values);
+const numbersOf = (op, what, values, copy) => {
+    requirePresent(op, what, values);
     if (typeof values === 'number') {
         return { source: Float32Array.of(values), own: [] };
     }
     if (Array.isArray(values)) {
-        const own = checkedShape('tensor', nestedShape(values));
-        return { source: flattened(values, own, new Float32Array(sizeOf(own))), own };
+        const own = checkedShape(op, nestedShape(values));
+        return { source: flattened(op, values, own, new Float32Array(sizeOf(own))), own };
     }
     if (lengthOf(values) >= 0) {
         return { source: copy(values), own: [values.length] };
     }
     const dtype = WHOLE[classOf(values)];
     if (dtype) {
-        return { source: exact(values), own: [values.length], dtype };
+        return { source: exact(op, values), own: [values.length], dtype };
     }
     const hint = classOf(values) ?? shown(values);
     const needed = 'a number, a Float32Array, a Uint32Array, a Uint8Array, nested arrays of numbers or a DeviceBuffer';
-    throw failure('tensor', `\`values\` is ${hint}, but must be ${needed}`, 'INVALID_ARGUMENT');
+    throw failure(op, `\`${what}\` is ${hint}, but must be ${needed}`, 'INVALID_ARGUMENT');
 };
 
 /** Returns a copy of an array of numbers. */
 export const copied = (values) => new Float32Array(values);
 
-/** Returns what a leaf is made of: its source, shape and type. `copy` makes the source of an array, `wrap` that of a buffer. */
-export const sourceOf = (values, given, { copy = copied, wrap } = {}) => {
+/**
+ * Returns what a leaf is made of: its source, shape and type. `copy` makes the source of an array, `wrap` that of a buffer;
+ * errors name the operation and the argument.
+ */
+export const sourceOf = (values, given, { copy = copied, wrap, op = 'tensor', what = 'values' } = {}) => {
     const isBuffer = values instanceof DeviceBuffer;
-    const { source, own, dtype = 'f32' } = isBuffer ? { source: wrap(values), own: [values.length] } : numbersOf(values, copy);
+    const { source, own, dtype = 'f32' } = isBuffer ? { source: wrap(values), own: [values.length] } : numbersOf(op, what, values, copy);
     const shape = given === undefined ? own : checkedShape('tensor', given);
     if (sizeOf(shape) !== sizeOf(own)) {
         throw failure('tensor', `there are ${sizeOf(own)} values, but shape ${text(shape)} has ${sizeOf(shape)}`);

@@ -1,6 +1,6 @@
 // What callers give, on its way to a worker.
 
-import { DeviceBuffer, RelampagoError, classOf, requireAbortable, unlessAborted } from '../core.js';
+import { DeviceBuffer, RelampagoError, classOf, unlessAborted } from '../core.js';
 
 const MOST_SPARE = 16;
 
@@ -79,18 +79,12 @@ export function allocated(length, make) {
     }
 }
 
-/** What `start` comes to, unless the caller aborts before. `method` is one whose options are not checked yet. */
-export async function abortable(options, start, method) {
-    method && requireAbortable(options, method);
-    return unlessAborted(options, start);
-}
-
 /** Adds methods whose arguments go to the worker as they are; `methods` has the number of arguments of each. */
 export const forward = (prototype, methods) => {
     for (const [name, count] of Object.entries(methods)) {
         prototype[name] = function (...values) {
             const call = () => this.handle.call(name, { values: values.slice(0, count).map((value) => copied(value)) });
-            return abortable(values[count], call, name);
+            return unlessAborted(values[count], call);
         };
     }
 };

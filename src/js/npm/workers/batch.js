@@ -1,9 +1,10 @@
 import {
     DeviceBuffer, GpuCommandBatch, GpuMatmulCache, RelampagoError, cachedLength, checked, foreign, invalid, list, ops,
+    unlessAborted,
 } from '../core.js';
-import { abortable, copied } from './arguments.js';
+import { copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
-import { ready, remote } from './handle.js';
+import { owned, ready, remote } from './handle.js';
 import { nextNumber } from './link.js';
 import { RemoteProgram } from './program.js';
 
@@ -49,9 +50,19 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         const [name, inputs, count, , names] = ops[index];
         const held = values.slice(0, inputs);
         const parameters = values.slice(inputs, inputs + count).map((value) => copied(value, names));
-        const lengths = held.map((id) => this.#lengthOf(id));
-        const length = GpuCommandBatch.lengthOf(index, [...lengths, ...parameters]);
-        return this.#record(name, length, { held, values: parameters });
+        return this.#record(name, this.#resultLength(index, held, parameters), { held, values: parameters });
+    }
+
+    /** The length of an operation's result. The module, which has the names of inputs, refuses an unknown length by them. */
+    #resultLength(index, ids, parameters) {
+        const lengths = ids.map((id) => this.#lengths.get(id) ?? NaN);
+        try {
+            return GpuCommandBatch.lengthOf(index, [...lengths, ...parameters]);
+        } catch (error) {
+            const [, what] = /^`(\w+)` is NaN/.exec(error.message) ?? [];
+            what && this.#lengthOf(ids[lengths.findIndex(Number.isNaN)], what);
+            throw error;
+        }
     }
 
     matmulCached(cache, name, input, m) {
@@ -61,7 +72,7 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         if (cache.handle?.link !== this.handle.link) {
             throw foreign('cache', 'device');
         }
-        const length = cachedLength(cache, name, this.#lengthOf(input), m);
+        const length = cachedLength(cache, name, this.#lengthOf(input, 'input'), m);
         return this.#record('matmulCached', length, { held: [cache.handle.number, name, input], values: [m] });
     }
 
@@ -81,21 +92,21 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
 
     compile(outputs, options) {
         const { handle } = this;
-        return abortable(options, async () => {
+        return unlessAborted(options, async () => {
             const ids = list('outputs', outputs);
-            const lengths = ids.map((id) => this.#lengthOf(id));
+            const lengths = ids.map((id) => this.#lengthOf(id, 'outputs'));
             const as = nextNumber();
             const work = handle.call('compile', { held: [ids], as });
             return ready(new RemoteProgram(handle.link, as, lengths), work);
-        }, 'compile');
+        });
     }
 
     execute(options) {
-        return abortable(options, () => this.#execute(), 'execute');
+        return unlessAborted(options, () => this.#execute());
     }
 
     readValues(id, _into, options) {
-        return abortable(options, () => {
+        return unlessAborted(options, () => {
             this.#computed(id);
             return this.handle.call('read', { held: [id] });
         });
@@ -139,13 +150,19 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         return this.#lengthOf(id);
     }
 
-    #lengthOf(id) {
+    #lengthOf(id, what = 'id') {
         if (!Number.isSafeInteger(id) || id < 0) {
-            throw invalid('id', id, 'a BufferId');
+            throw invalid(what, id, 'a BufferId');
         }
         if (!this.#lengths.has(id)) {
-            throw foreign('id', 'batch');
+            throw foreign(what, 'batch');
         }
         return this.#lengths.get(id);
     }
 }
+owned(
+    RemoteBatch,
+    'batch',
+    ['upload', 'input', 'placeholder', 'matmulCached', 'customElementwise', 'output', 'keep'],
+    { explain: undefined, compile: 1, execute: 0 },
+);

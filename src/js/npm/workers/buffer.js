@@ -1,6 +1,5 @@
-import { DeviceBuffer, foreign } from '../core.js';
-import { abortable } from './arguments.js';
-import { remote } from './handle.js';
+import { DeviceBuffer, foreign, unlessAborted } from '../core.js';
+import { owned, remote } from './handle.js';
 
 export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
     #length;
@@ -24,6 +23,7 @@ export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
     }
 
     readValues(_into, options) {
-        return abortable(options, () => this.handle.call('read'));
+        return unlessAborted(options, () => this.handle.call('read'));
     }
 }
+owned(RemoteBuffer, 'buffer', [], {});

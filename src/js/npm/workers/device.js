@@ -1,8 +1,8 @@
-import { GpuDevice, RelampagoError, TensorView, checked, invalid, ops, requireAbortable, traced } from '../core.js';
-import { abortable, copied, forward } from './arguments.js';
+import { GpuDevice, RelampagoError, TensorView, checked, invalid, ops, traced, unlessAborted } from '../core.js';
+import { copied, forward } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
-import { ready, remote } from './handle.js';
+import { owned, ready, remote } from './handle.js';
 import { Link, nextNumber } from './link.js';
 import { RemoteMatmulCache } from './matmul_cache.js';
 
@@ -28,7 +28,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     static async start(spawn, options, abort, again) {
         const device = new RemoteDevice(new Link(spawn), [nextNumber()]);
         device.#again = again;
-        return ready(device, abortable(abort, () => device.#start(options)));
+        return ready(device, unlessAborted(abort, () => device.#start(options)));
     }
 
     async #start(options) {
@@ -62,7 +62,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     runOp(index, values, options) {
         const [name, inputs, parameters, , names] = ops[index];
         const call = () => this.call(name, values.slice(0, inputs + parameters).map((value) => copied(value, names)));
-        return abortable(options, call);
+        return unlessAborted(options, call);
     }
 
     /** An operation on values that are given away. */
@@ -75,7 +75,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         const as = nextNumber();
         const buffer = new RemoteBuffer(link, as, values?.length);
         const start = () => this.handle.call('upload', { values: [copied(values)], as });
-        return ready(buffer, abortable(options, start, 'upload'));
+        return ready(buffer, unlessAborted(options, start));
     }
 
     batch() {
@@ -94,7 +94,6 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
 
     /** Views gather their elements on the page, since these are copied on their way in any case. */
     async matmulView(aView, a, bView, b, options) {
-        requireAbortable(options, 'matmulView');
         const [[m, k], [rows, n]] = [matrix('a', aView), matrix('b', bView)];
         if (rows !== k) {
             const shapes = `\`b\` is ${rows}×${n} beside ${m}×${k}`;
@@ -106,13 +105,19 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     }
 
     async rebuild(options) {
-        requireAbortable(options, 'rebuild');
         return this.handle.link && this.#again(options);
     }
 }
 forward(RemoteDevice.prototype, { tiledReduce2d: 4, tiledReducePartial: 4, tuneOne: 2, adoptChoices: 1, choices: 0 });
 
+owned(
+    RemoteDevice,
+    'device',
+    ['batch', 'matmulCache'],
+    { upload: 1, matmulView: 4, tiledReduce2d: 4, tiledReducePartial: 4, rebuild: 0 },
+);
+
 // An error of the worker has none of the caller's lines in its stack.
-for (const name of [...ops.map(([op]) => op), 'upload', 'matmulView', 'tiledReduce2d', 'tiledReducePartial']) {
+for (const [name] of ops) {
     RemoteDevice.prototype[name] = traced(RemoteDevice.prototype[name]);
 }

@@ -1,4 +1,4 @@
-import { RelampagoError, countRemote } from '../core.js';
+import { RelampagoError, countRemote, named, namedLater, traced } from '../core.js';
 
 const release = ({ link, numbers, bytes }) => {
     countRemote(-bytes);
@@ -68,6 +68,20 @@ export const remote = (Class, name) => class extends Class {
 
     free() {
         this.dispose();
+    }
+};
+
+/**
+ * Has methods that a class replaces refuse calls without their object, and name themselves in errors, as those of the class
+ * that it stands for do. `later` return promises; it has the places of options that have only `signal`. Errors show the name
+ * of that class.
+ */
+export const owned = (Class, what, now, later) => {
+    const { prototype } = Class;
+    Object.defineProperty(Class, 'name', { value: Object.getPrototypeOf(Object.getPrototypeOf(Class)).name });
+    now.forEach((name) => (prototype[name] = named(Class, what, name, prototype[name])));
+    for (const [name, place] of Object.entries(later)) {
+        prototype[name] = traced(namedLater(Class, what, name, prototype[name], place));
     }
 };
 

@@ -1,6 +1,6 @@
 import { GpuMatmulCache, rememberShapes } from '../core.js';
 import { forward } from './arguments.js';
-import { remote } from './handle.js';
+import { owned, remote } from './handle.js';
 
 /** Weights that a worker holds. */
 export class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {
@@ -10,3 +10,4 @@ export class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') 
 }
 forward(RemoteMatmulCache.prototype, { insert: 3, insertBlocks: 3, matmulCached: 3, remove: 1 });
 rememberShapes(RemoteMatmulCache.prototype);
+owned(RemoteMatmulCache, 'cache', [], { insert: 3, insertBlocks: 3, matmulCached: 3, remove: undefined, weights: undefined });

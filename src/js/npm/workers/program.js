@@ -1,7 +1,7 @@
-import { DeviceBuffer, Program, checked, foreign, list, repetition, traced } from '../core.js';
-import { abortable, copied } from './arguments.js';
+import { DeviceBuffer, Program, checked, foreign, list, repetition, unlessAborted } from '../core.js';
+import { copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
-import { remote } from './handle.js';
+import { owned, remote } from './handle.js';
 import { nextNumber } from './link.js';
 
 /** A program that a worker holds; what goes in and comes out stays there if it is to. */
@@ -19,22 +19,22 @@ export class RemoteProgram extends remote(Program, 'Program') {
     }
 
     time(args, options) {
-        return abortable(options, () => this.handle.call('time', { held: [this.#arguments(args)] }), 'time');
+        return unlessAborted(options, () => this.handle.call('time', { held: [this.#arguments(args)] }));
     }
 
     run(args, options) {
-        return abortable(options, () => this.#start('run', args), 'run');
+        return unlessAborted(options, () => this.#start('run', args));
     }
 
     runN(args, times, feedback, options) {
-        return abortable(options, () => this.#start('runN', args, repetition(times, feedback)), 'runN');
+        return unlessAborted(options, () => this.#start('runN', args, repetition(times, feedback)));
     }
 
     /** Nothing is done at once. */
     readNow() {}
 
     readAll(args, options) {
-        return abortable(options, () => this.handle.call('read', { held: [this.#arguments(args)] }));
+        return unlessAborted(options, () => this.handle.call('read', { held: [this.#arguments(args)] }));
     }
 
     /** Buffers for results, of which the worker holds a list until each has its own number. */
@@ -59,18 +59,17 @@ export class RemoteProgram extends remote(Program, 'Program') {
 
     /** What stands for arguments in a message: numbers of buffers, and copies of values. */
     #arguments(args = []) {
-        return list('args', args).map((argument) => {
+        return list('args', args).map((argument, place) => {
+            const what = `args[${place}]`;
             if (!(argument instanceof DeviceBuffer)) {
-                checked('argument', argument);
+                checked(what, argument);
                 return copied(argument);
             }
             if (argument.handle?.link !== this.handle.link) {
-                throw foreign('argument', 'device');
+                throw foreign(what, 'device');
             }
             return argument.handle.number;
         });
     }
 }
-for (const name of ['run', 'runN', 'read', 'time']) {
-    RemoteProgram.prototype[name] = traced(RemoteProgram.prototype[name]);
-}
+owned(RemoteProgram, 'program', [], { explain: undefined, run: 1, runN: 3, read: undefined, time: 1 });

@@ -1,8 +1,8 @@
 // Large operations on SIMD, divided among the calling thread and helpers in workers. The kernels
 // treat every row alike, so the values are those of one thread.
 
-import { GpuCommandBatch, lengthOf, ops, requireAbortable } from '../core.js';
-import { abortable, allocated, copied, reuse, taken } from './arguments.js';
+import { GpuCommandBatch, lengthOf, ops, requireAbortable, unlessAborted } from '../core.js';
+import { allocated, copied, reuse, taken } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { plans } from './plans.js';
 
@@ -36,12 +36,12 @@ function employed(device, helpers, again) {
         const parts = divided(index, values);
         const alone = async (values, into) => runNow.call(device, index, values, into);
         return parts
-            ? abortable(options, () => together(index, parts, present(), alone))
+            ? unlessAborted(options, () => together(index, parts, present(), alone))
             : runOp.call(device, index, values, options);
     };
     device.helpers = () => present().length;
     device.rebuild = async (abort) => {
-        requireAbortable(abort, 'rebuild');
+        requireAbortable(abort, 'rebuild: ');
         return device.info && again(abort);
     };
     for (const end of ['dispose', 'free']) {

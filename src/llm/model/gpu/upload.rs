@@ -1,8 +1,7 @@
 //! Matrices that go to a GPU while a model's file arrives.
 
-use super::super::steps::Steps;
 use super::super::weights::{Weight, Weights};
-use super::super::{Config, Executor, Model};
+use super::super::{Executor, Model, read};
 use super::{GpuModel, groups, join};
 use crate::device::GpuDevice;
 use crate::device::executor::Executor as DeviceExecutor;
@@ -46,9 +45,8 @@ impl Upload {
                 "a device on a GPU through wgpu",
             ));
         };
-        let config = Config::new(&file, options.context_length, options.cache_type)?;
-        // The vectors are zeros until the model is complete.
-        let (steps, weights) = Steps::new(&file, &config)?;
+        // The vectors are empty until the model is complete.
+        let (_, steps, weights) = read(&file, options.context_length, options.cache_type)?;
         let (_, joined) = join(&steps, &weights);
         let groups = groups(&weights, &joined);
         let matrices = groups.iter().map(|_| None).collect();

@@ -89,7 +89,14 @@ impl Tile {
             && matches!(self.depth, 8 | 16)
             && matches!(self.width, 1 | 4);
         let requirement = "64 or 128 rows and columns, 8 or 16 deep, 1 or 4 values a load";
-        let error = || Error::invalid("tile", format!("{self:?}"), requirement);
+        let Tile {
+            rows,
+            cols,
+            depth,
+            width,
+        } = self;
+        let value = || format!("{rows} rows, {cols} columns, {depth} deep, {width} values a load");
+        let error = || Error::invalid("tile", value(), requirement);
         valid.then_some(()).ok_or_else(error)
     }
 }

@@ -34,6 +34,28 @@ pub struct RowLayout {
     pub ahead: bool,
 }
 
+/// Writes the layout for messages.
+impl std::fmt::Display for RowLayout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (threads, blocks) = (self.threads, self.blocks);
+        write!(f, "{} threads and {blocks} blocks to a row, ", self.group)?;
+        write!(
+            f,
+            "{threads} threads a block, {} values a load, ",
+            self.width
+        )?;
+        match self.held {
+            Some(held) => write!(f, "{held} loads held")?,
+            None => f.write_str("no loads held")?,
+        }
+        f.write_str(if self.ahead {
+            ", the next row ahead"
+        } else {
+            ""
+        })
+    }
+}
+
 impl RowLayout {
     /// One block of 256 threads for a row of any length.
     pub const ANY: RowLayout = RowLayout {
@@ -216,7 +238,7 @@ impl RowLayout {
             && self.held.is_none_or(|held| (1..=32).contains(&held))
             && (!self.ahead || (self.held.is_some() && self.width == 4 && self.group > WARP));
         let requirement = "32 threads, a block or up to 8 blocks to a row, a power of two up to 1024 a block, 1 or 4 values a load, at most 32 loads held, those of 4 values ahead for blocks";
-        let error = || Error::invalid("layout", format!("{self:?}"), requirement);
+        let error = || Error::invalid("layout", self.to_string(), requirement);
         valid.then_some(()).ok_or_else(error)
     }
 }

@@ -1,0 +1,258 @@
+//! The table of metadata keys that change the mathematics of a model in llama.cpp, and of tensors that change nothing.
+//!
+//! A file whose value the forward pass does not have is refused: a key is read by [`Config`], changes nothing, or must
+//! have the value that the pass has. Unknown keys whose names are those of such settings must be 0, false or empty.
+
+use super::Config;
+use super::metadata::Keys;
+use crate::error::Result;
+use crate::graph::transformer::Activation;
+use crate::llm::Value;
+
+/// What a key's value must be.
+enum Rule {
+    /// Anything: `Config` reads and checks it.
+    Read,
+    /// Anything: the pass does not depend on it, or only if another key is set that is refused.
+    Free,
+    /// One of these numbers; `false` is 0 and `true` is 1.
+    Numbers(&'static [f64]),
+    /// The number that the pass has, or 0, which says nothing.
+    Same(fn(&Config) -> f64),
+    /// 0, or a window that a session does not fill.
+    NoWindow,
+    /// A name of the activation that the pass has.
+    ActivationName,
+}
+
+/// A setting that the pass does not have: 0 or `false`.
+const OFF: Rule = Rule::Numbers(&[0.0]);
+/// A factor that the pass does not have: 1, or 0, which says nothing.
+const NO_FACTOR: Rule = Rule::Numbers(&[0.0, 1.0]);
+
+/// The keys of an architecture that llama.cpp reads. A name that ends in a point stands for all keys that begin with it.
+const RULES: &[(&str, Rule)] = &[
+    // Sizes.
+    ("vocab_size", Rule::Free), // The embedding has the number.
+    ("context_length", Rule::Read),
+    ("embedding_length", Rule::Read),
+    ("block_count", Rule::Read),
+    ("feed_forward_length", Rule::Read),
+    (
+        "embedding_length_out",
+        Rule::Same(|config| config.width as f64),
+    ),
+    ("embedding_length_per_layer_input", OFF),
+    ("features_length", OFF),
+    ("nextn_predict_layers", OFF),
+    ("n_deepstack_layers", OFF),
+    ("deepstack_mapping", Rule::Numbers(&[-1.0])),
+    ("num_loops", NO_FACTOR),
+    // Attention.
+    ("attention.head_count", Rule::Read),
+    ("attention.head_count_kv", Rule::Read),
+    ("attention.key_length", Rule::Read),
+    ("attention.value_length", Rule::Read),
+    (
+        "attention.key_length_swa",
+        Rule::Same(|config| config.head_len as f64),
+    ),
+    (
+        "attention.value_length_swa",
+        Rule::Same(|config| config.head_len as f64),
+    ),
+    ("attention.layer_norm_rms_epsilon", Rule::Read),
+    ("attention.layer_norm_epsilon", Rule::Free), // Of norms that subtract the mean.
+    ("attention.sliding_window", Rule::NoWindow),
+    ("attention.sliding_window_pattern", Rule::Read),
+    ("attention.causal", Rule::Numbers(&[1.0])),
+    (
+        "attention.scale",
+        Rule::Same(|config| config.score_scale().into()),
+    ),
+    ("attention.output_scale", NO_FACTOR),
+    ("attention.value_scale", NO_FACTOR),
+    ("attention.clamp_kqv", OFF),
+    ("attention.max_alibi_bias", OFF),
+    ("attn_logit_softcapping", OFF),
+    ("full_attention_interval", OFF),
+    // Rotation.
+    ("rope.dimension_count", Rule::Read),
+    (
+        "rope.dimension_count_swa",
+        Rule::Same(|config| config.rotations[0].rotated as f64),
+    ),
+    ("rope.freq_base", Rule::Read),
+    (
+        "rope.freq_base_swa",
+        Rule::Same(|config| config.rotations[1].base),
+    ),
+    ("rope.scale_linear", Rule::Read),
+    ("rope.scaling.type", Rule::Read),
+    ("rope.scaling.factor", Rule::Read),
+    ("rope.scaling.attn_factor", Rule::Read),
+    ("rope.scaling.original_context_length", Rule::Read),
+    ("rope.scaling.finetuned", Rule::Free), // A remark.
+    ("rope.scaling.yarn_ext_factor", Rule::Numbers(&[0.0, -1.0])),
+    ("rope.scaling.yarn_attn_factor", NO_FACTOR),
+    ("rope.scaling.yarn_beta_fast", Rule::Numbers(&[0.0, 32.0])),
+    ("rope.scaling.yarn_beta_slow", NO_FACTOR),
+    // Factors, limits and activations.
+    ("logit_scale", NO_FACTOR),
+    ("residual_scale", NO_FACTOR),
+    (
+        "embedding_scale",
+        Rule::Same(|config| config.embedding_scale().into()),
+    ),
+    ("final_logit_softcapping", OFF),
+    ("router_logit_softcapping", OFF),
+    ("hidden_activation", Rule::ActivationName),
+    ("hidden_act", Rule::ActivationName),
+    ("use_parallel_residual", OFF),
+    ("tensor_data_layout", Rule::Free), // A remark of the first converters.
+    // Mixtures of experts: without experts their other settings change nothing.
+    ("expert_count", OFF),
+    ("expert_", Rule::Free),
+    ("experts_per_group", Rule::Free),
+    ("leading_dense_block_count", Rule::Free),
+    ("interleave_moe_layer_step", Rule::Free),
+    ("moe_every_n_layers", Rule::Free),
+    // Results other than logits.
+    ("pooling_type", Rule::Free), // Embeddings read it.
+    ("classifier.", Rule::Free),
+    ("decoder_start_token_id", Rule::Free),
+    // Other networks in the same file.
+    ("vision.", Rule::Free),
+    ("audio.", Rule::Free),
+    ("mm.", Rule::Free),
+    // Architectures that are not supported.
+    ("ssm.", OFF),
+    ("wkv.", OFF),
+    ("kda.", OFF),
+    ("shortconv.", OFF),
+    ("hyper_connection.", OFF),
+];
+
+/// Parts of names of keys that change the mathematics. An unknown key with one of them must be 0, false or empty.
+const TELLING: &[&str] = &[
+    "activation",
+    "alibi",
+    "attention",
+    "attn",
+    "bias",
+    "causal",
+    "clamp",
+    "conv",
+    "dense",
+    "expert",
+    "factor",
+    "layer",
+    "loop",
+    "moe",
+    "norm",
+    "residual",
+    "rope",
+    "scale",
+    "scaling",
+    "sliding",
+    "softcap",
+    "token_shift",
+    "window",
+];
+
+/// Beginnings of names of tensors that the logits of texts do not depend on: other networks and heads in the same file.
+const OTHER_NETWORKS: &[&str] = &["v.", "a.", "mm.", "cls."];
+
+/// Endings of names of tensors that repeat metadata.
+const REPEATED: &[&str] = &[".attn_rot_embd.weight"];
+
+/// Refuses metadata that the forward pass of a model does not have.
+///
+/// # Errors
+/// `InvalidModel` with the key, its value and what is supported.
+pub(super) fn check(keys: Keys<'_>, config: &Config) -> Result<()> {
+    let prefix = format!("{}.", keys.architecture);
+    for key in keys.file.keys() {
+        let Some(key) = key.strip_prefix(&prefix) else {
+            continue;
+        };
+        let rule = rule(key);
+        if let Some(value) = keys.get(key)
+            && !rule.allows(value, config)
+        {
+            return Err(keys.misfit(key, &rule.requirement(config)));
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether the logits of texts do not depend on a tensor, by its name.
+pub(super) fn is_other_tensor(name: &str) -> bool {
+    OTHER_NETWORKS.iter().any(|start| name.starts_with(start))
+        || REPEATED.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns the rule of a key, which is named without the architecture.
+fn rule(key: &str) -> &'static Rule {
+    let same = RULES.iter().find(|(name, _)| *name == key);
+    let is_group = |name: &str| name.ends_with(['.', '_']) && key.starts_with(name);
+    let row = same.or_else(|| RULES.iter().find(|(name, _)| is_group(name)));
+    match row {
+        Some((_, rule)) => rule,
+        None if TELLING.iter().any(|part| key.contains(part)) => &OFF,
+        None => &Rule::Free,
+    }
+}
+
+impl Rule {
+    fn allows(&self, value: Value<'_>, config: &Config) -> bool {
+        if let Value::Array(array) = value {
+            return matches!(self, Rule::Read | Rule::Free)
+                || array.iter().all(|value| self.allows(value, config));
+        }
+        let number = value
+            .as_f64()
+            .or(value.as_bool().map(|value| f64::from(u8::from(value))));
+        match self {
+            Rule::Read | Rule::Free => true,
+            Rule::Numbers(allowed) => number.is_some_and(|number| allowed.contains(&number)),
+            Rule::Same(of) => {
+                let expected = of(config);
+                // Files have the number in 32 bits.
+                let is_same = |x: f64| x == 0.0 || (x - expected).abs() <= 1e-6 * expected.abs();
+                number.is_some_and(is_same)
+            }
+            Rule::NoWindow => {
+                let is_filled = |x: f64| x > 0.0 && x < config.capacity as f64;
+                config.window.is_some() || number.is_some_and(|window| !is_filled(window))
+            }
+            Rule::ActivationName => value
+                .as_str()
+                .is_some_and(|name| activation_names(config).contains(&name)),
+        }
+    }
+
+    /// Returns the values that are allowed, as the end of "must be".
+    fn requirement(&self, config: &Config) -> String {
+        match self {
+            Rule::Read | Rule::Free => "anything".to_owned(),
+            Rule::Numbers(allowed) => {
+                let allowed: Vec<String> = allowed.iter().map(f64::to_string).collect();
+                format!("{}: others are not supported", allowed.join(" or "))
+            }
+            Rule::Same(of) => format!("{}: others are not supported", of(config)),
+            Rule::NoWindow => format!(
+                "0 or at least the context of {} tokens: windows of this architecture are not supported",
+                config.capacity
+            ),
+            Rule::ActivationName => activation_names(config).join(" or "),
+        }
+    }
+}
+
+fn activation_names(config: &Config) -> &'static [&'static str] {
+    match config.architecture.activation {
+        Activation::Silu => &["silu", "swish"],
+        Activation::GeluTanh => &["gelu_pytorch_tanh", "gelu_tanh"],
+    }
+}
