@@ -123,9 +123,8 @@ describe('relampago/llm', () => {
   test('a chat template that nests lists deeply is an error, for long conversations as well', async () => {
     const { result } = await inPage(plain, { nested: '' });
     assert.match(result.short, /^INVALID_MODEL: .* deeper than 100 levels/);
-    const { short, text } = result;
-    assert.doesNotMatch(text, /^[A-Z]+_[A-Z]+: /);
-    assert.deepEqual(result, { short, long: short, after: short, again: short, json: '12', text });
+    const { short } = result;
+    assert.deepEqual(result, { short, long: short, after: short, again: short, json: 'no error', text: 'no error' });
   });
 
   test('aborted requests end within a slice of a long prompt', () => {
