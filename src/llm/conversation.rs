@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub struct Message {
     /// Who says it: `system`, `user` or `assistant`.
     pub role: String,
-    /// What it says. A content `null`, as chat APIs have it, is an empty text.
+    /// The text. The `null` of chat APIs is an empty text.
     pub content: String,
 }
 

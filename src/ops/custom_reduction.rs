@@ -52,8 +52,8 @@ impl Reduction {
         }
     }
 
-    /// Returns the addresses and values by which reductions are told apart. Functions at one address have the same
-    /// code.
+    /// Returns the identity, the text and the addresses of the functions. Reductions with equal keys are the same, since
+    /// functions at one address have the same code.
     fn key(&self) -> (u32, Option<ReductionText>, [usize; 2]) {
         let functions = [self.elements, self.results].map(|function| function as usize);
         (self.identity.to_bits(), self.wgsl, functions)

@@ -8,7 +8,7 @@ use relampago::{InstructionSet, runtime};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Polls a future at most so many times; returns whether it was ready, and drops it.
+/// Polls a future at most `times` times; returns whether it was ready, and drops it.
 fn polled<T>(times: usize, future: impl Future<Output = T>) -> bool {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

@@ -221,7 +221,7 @@ fn long_conversations_have_steps_for_their_length() {
     assert_eq!(text.len() / 500, "<user>\n".len() + 6 * 2000 - 1);
 }
 
-/// What templates do with contents.
+/// Changes that templates make to contents.
 const CHANGES: [&str; 16] = [
     "c",
     "c.split('</think>')[-1]",

@@ -214,7 +214,7 @@ pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
     random_model_with(shape, seed, |_| ())
 }
 
-/// The same with more metadata and tensors, or other ones.
+/// Returns a random model with more metadata and tensors, or other ones.
 pub(crate) fn random_model_with(
     shape: Shape,
     seed: u64,

@@ -49,10 +49,15 @@ impl CloseOnDrop {
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         let Handles { device, health, .. } = &self.handles;
-        // Closing waits for the GPU, too.
+        let stays = must_stay_open(&device.adapter_info());
+        if stays {
+            // wgpu frees memory once the GPU is known to have finished with it.
+            wait(device, health, None, WAIT_LIMIT);
+        }
+        // Closing waits for the GPU, too, also when the process exits.
         if health.has_given_up() {
             std::mem::forget(device.clone());
-        } else if must_stay_open(&device.adapter_info()) {
+        } else if stays {
             rest(&self.handles, self.reusable);
         }
     }
@@ -64,10 +69,8 @@ fn must_stay_open(info: &wgpu::AdapterInfo) -> bool {
     info.vendor == NVIDIA && info.backend == wgpu::Backend::Vulkan
 }
 
-/// Keeps a device open, with nothing in its memory but what wgpu caches.
+/// Keeps a device open, on which the GPU has finished.
 fn rest(handles: &Handles, reusable: bool) {
-    // wgpu frees memory once the GPU is known to have finished with it.
-    wait(&handles.device, &handles.health, None, WAIT_LIMIT);
     destroy_at_exit();
     if reusable && handles.health.check().is_ok() {
         lock(&IDLE).push(handles.clone());

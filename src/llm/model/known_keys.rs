@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::graph::transformer::Activation;
 use crate::llm::Value;
 
-/// What a key's value must be.
+/// The requirement on a key's value.
 enum Rule {
     /// Anything: `Config` reads and checks it.
     Read,

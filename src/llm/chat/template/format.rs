@@ -52,6 +52,14 @@ struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
+    fn new(positional: &'a [Value], named: &'a [(String, Value)]) -> Self {
+        Self {
+            positional,
+            named,
+            next: 0,
+        }
+    }
+
     fn next(&mut self) -> Result<&'a Value> {
         self.next += 1;
         self.at(self.next - 1)
@@ -95,11 +103,7 @@ pub(super) fn printf(
 ) -> Result<Text> {
     budget.write(text.size())?;
     let (mut result, source) = (Text::default(), text.as_str());
-    let mut arguments = Arguments {
-        positional,
-        named,
-        next: 0,
-    };
+    let mut arguments = Arguments::new(positional, named);
     let mut at = 0;
     while let Some(field) = source[at..].find('%') {
         result.push_part(text, at..at + field);
@@ -203,11 +207,7 @@ pub(super) fn format(
 ) -> Result<Text> {
     budget.write(text.size())?;
     let (mut result, source) = (Text::default(), text.as_str());
-    let mut arguments = Arguments {
-        positional,
-        named,
-        next: 0,
-    };
+    let mut arguments = Arguments::new(positional, named);
     let mut at = 0;
     while let Some(brace) = source[at..].find(['{', '}']) {
         result.push_part(text, at..at + brace);

@@ -80,7 +80,7 @@ impl Drop for Running {
 #[derive(Debug)]
 struct Passes {
     running: usize,
-    /// Those that ran a moment ago, and when they ended.
+    /// Sequences that ran a moment ago, with the times of their ends.
     ended: Vec<(u64, f64)>,
 }
 
