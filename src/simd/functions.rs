@@ -29,7 +29,40 @@ macro_rules! functions {
             Some(match *op {
                 $(Op::$name $({ $($parameter),+ })? => visitor.unary($name { $($($parameter),+)? }),)*
                 $(Op::$two => visitor.binary($two),)*
-                _ => return with_light_function(op, visitor),
+                $(Op::$light { .. })|* $(| Op::$pair)* => return with_light_function(op, visitor),
+                // Every other operation has a kernel of its own; a new one belongs to one of the lists.
+                Op::BiasAdd { .. }
+                | Op::Softmax
+                | Op::LogSoftmax
+                | Op::SoftmaxRows { .. }
+                | Op::LogSoftmaxRows { .. }
+                | Op::LayerNorm { .. }
+                | Op::RmsNorm { .. }
+                | Op::ConvolveLayer { .. }
+                | Op::Matmul { .. }
+                | Op::MatmulWith { .. }
+                | Op::Transpose { .. }
+                | Op::Rearrange { .. }
+                | Op::UnpackBytes { .. }
+                | Op::PackBytes { .. }
+                | Op::ConcatRows { .. }
+                | Op::ReduceAxis { .. }
+                | Op::GatherRows { .. }
+                | Op::TakeAlongRows { .. }
+                | Op::ArgmaxRows { .. }
+                | Op::TopKRows { .. }
+                | Op::Rope { .. }
+                | Op::Attention { .. }
+                | Op::Convolve2d { .. }
+                | Op::Dot
+                | Op::Sum
+                | Op::Max
+                | Op::Min
+                | Op::Mean
+                | Op::Argmax
+                | Op::Custom(_)
+                | Op::CustomReduce(_)
+                | Op::MatmulCached(_) => return None,
             })
         }
 

@@ -73,13 +73,12 @@ use softmax::softmax_rows;
 /// # Errors
 /// `OutOfMemory` where there is no memory for packed matrices and padded rows.
 pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-    if let Op::MatmulCached(call) = op {
-        return matmul::multiply_cached(cpu, call, inputs[0], out);
-    }
-    if let Op::CustomReduce(call) = op {
-        return call.run((cpu.isa, cpu.threads), inputs[0], out);
-    }
-    let pieces = cpu.pieces(op, inputs);
+    // These two divide their own work.
+    let pieces = if matches!(op, Op::MatmulCached(_) | Op::CustomReduce(_)) {
+        cpu.threads
+    } else {
+        cpu.pieces(op, inputs)
+    };
     match row_len(op) {
         Some(row) if pieces > 1 => {
             let whole = out.len();
@@ -168,7 +167,55 @@ fn execute_in_pieces(
         Op::Min => write(out, fold(isa, functions::Minimum, x)),
         Op::Mean => write(out, mean(isa, x)),
         Op::Argmax => write(out, argmax(isa, x) as f32),
-        _ => elementwise(isa, op, inputs, out),
+        Op::MatmulCached(ref call) => {
+            let threads = pieces;
+            return matmul::multiply_cached(Cpu { isa, threads }, call, x, out);
+        }
+        Op::CustomReduce(ref call) => return call.run((isa, pieces), x, out),
+        Op::Custom(_)
+        | Op::Relu
+        | Op::LeakyRelu { .. }
+        | Op::Elu { .. }
+        | Op::Sigmoid
+        | Op::Tanh
+        | Op::Swish
+        | Op::Gelu
+        | Op::GeluTanh
+        | Op::Clip { .. }
+        | Op::Exp
+        | Op::Log
+        | Op::Sqrt
+        | Op::Abs
+        | Op::Neg
+        | Op::Scale { .. }
+        | Op::Square
+        | Op::Reciprocal
+        | Op::Rsqrt
+        | Op::Relu6
+        | Op::Hardswish
+        | Op::Sign
+        | Op::Round
+        | Op::Floor
+        | Op::Ceil
+        | Op::Softplus
+        | Op::Mish
+        | Op::Erf
+        | Op::Sin
+        | Op::Cos
+        | Op::VecAdd
+        | Op::Sub
+        | Op::Mul
+        | Op::Div
+        | Op::Minimum
+        | Op::Maximum
+        | Op::Pow
+        | Op::Equal
+        | Op::Less
+        | Op::LessEqual
+        | Op::KeepWhere
+        | Op::KeepUnless
+        | Op::SiluMul
+        | Op::GeluMul => elementwise(isa, op, inputs, out),
     }
     Ok(())
 }
