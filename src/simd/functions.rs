@@ -23,46 +23,21 @@ macro_rules! functions {
         unary! { $($name $({ $($parameter),+ })? |$isa, $x| $y;)* }
         binary! { $($two |$two_isa, $two_a, $two_b| $two_y;)* }
 
+        /// The pattern of the operations that have a function here.
+        macro_rules! has_function {
+            () => {
+                $(Op::$light { .. })|* $(| Op::$pair)* $(| Op::$name { .. })* $(| Op::$two)*
+            };
+        }
+        pub(super) use has_function;
+
         /// Passes the function of an elementwise operation to the visitor. Returns `None` if the
         /// operation has none here.
         pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
             Some(match *op {
                 $(Op::$name $({ $($parameter),+ })? => visitor.unary($name { $($($parameter),+)? }),)*
                 $(Op::$two => visitor.binary($two),)*
-                $(Op::$light { .. })|* $(| Op::$pair)* => return with_light_function(op, visitor),
-                // Every other operation has a kernel of its own; a new one belongs to one of the lists.
-                Op::BiasAdd { .. }
-                | Op::Softmax
-                | Op::LogSoftmax
-                | Op::SoftmaxRows { .. }
-                | Op::LogSoftmaxRows { .. }
-                | Op::LayerNorm { .. }
-                | Op::RmsNorm { .. }
-                | Op::ConvolveLayer { .. }
-                | Op::Matmul { .. }
-                | Op::MatmulWith { .. }
-                | Op::Transpose { .. }
-                | Op::Rearrange { .. }
-                | Op::UnpackBytes { .. }
-                | Op::PackBytes { .. }
-                | Op::ConcatRows { .. }
-                | Op::ReduceAxis { .. }
-                | Op::GatherRows { .. }
-                | Op::TakeAlongRows { .. }
-                | Op::ArgmaxRows { .. }
-                | Op::TopKRows { .. }
-                | Op::Rope { .. }
-                | Op::Attention { .. }
-                | Op::Convolve2d { .. }
-                | Op::Dot
-                | Op::Sum
-                | Op::Max
-                | Op::Min
-                | Op::Mean
-                | Op::Argmax
-                | Op::Custom(_)
-                | Op::CustomReduce(_)
-                | Op::MatmulCached(_) => return None,
+                _ => return with_light_function(op, visitor),
             })
         }
 

@@ -56,9 +56,10 @@ pub(crate) use {
     rope::rotate,
 };
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::{AxisFold, Matmul, Op};
 use elementwise::add_bias;
+use functions::has_function;
 use norm::norm;
 pub(crate) use reduce::argmax;
 use reduce::{dot, fold, mean, sum};
@@ -172,50 +173,8 @@ fn execute_in_pieces(
             return matmul::multiply_cached(Cpu { isa, threads }, call, x, out);
         }
         Op::CustomReduce(ref call) => return call.run((isa, pieces), x, out),
-        Op::Custom(_)
-        | Op::Relu
-        | Op::LeakyRelu { .. }
-        | Op::Elu { .. }
-        | Op::Sigmoid
-        | Op::Tanh
-        | Op::Swish
-        | Op::Gelu
-        | Op::GeluTanh
-        | Op::Clip { .. }
-        | Op::Exp
-        | Op::Log
-        | Op::Sqrt
-        | Op::Abs
-        | Op::Neg
-        | Op::Scale { .. }
-        | Op::Square
-        | Op::Reciprocal
-        | Op::Rsqrt
-        | Op::Relu6
-        | Op::Hardswish
-        | Op::Sign
-        | Op::Round
-        | Op::Floor
-        | Op::Ceil
-        | Op::Softplus
-        | Op::Mish
-        | Op::Erf
-        | Op::Sin
-        | Op::Cos
-        | Op::VecAdd
-        | Op::Sub
-        | Op::Mul
-        | Op::Div
-        | Op::Minimum
-        | Op::Maximum
-        | Op::Pow
-        | Op::Equal
-        | Op::Less
-        | Op::LessEqual
-        | Op::KeepWhere
-        | Op::KeepUnless
-        | Op::SiluMul
-        | Op::GeluMul => elementwise(isa, op, inputs, out),
+        Op::Custom(ref call) => call.run(isa, inputs, out),
+        has_function!() => elementwise::run(isa, op, inputs, out),
     }
     Ok(())
 }
@@ -226,6 +185,11 @@ pub(crate) fn elementwise(isa: InstructionSet, op: &Op, inputs: &[&[f32]], out: 
         return call.run(isa, inputs, out);
     }
     elementwise::run(isa, op, inputs, out);
+}
+
+/// Creates the error of an operation that cannot run piece by piece.
+fn not_streamed(op: &Op) -> Error {
+    Error::invalid("op", op.name(), "an operation that runs piece by piece")
 }
 
 fn write(out: &mut [f32], value: f32) {
