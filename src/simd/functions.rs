@@ -23,6 +23,14 @@ macro_rules! functions {
         unary! { $($name $({ $($parameter),+ })? |$isa, $x| $y;)* }
         binary! { $($two |$two_isa, $two_a, $two_b| $two_y;)* }
 
+        /// The pattern of the operations that have a function here.
+        macro_rules! has_function {
+            () => {
+                $(Op::$light { .. })|* $(| Op::$pair)* $(| Op::$name { .. })* $(| Op::$two)*
+            };
+        }
+        pub(super) use has_function;
+
         /// Passes the function of an elementwise operation to the visitor. Returns `None` if the
         /// operation has none here.
         pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {

@@ -56,9 +56,10 @@ pub(crate) use {
     rope::rotate,
 };
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::{AxisFold, Matmul, Op};
 use elementwise::add_bias;
+use functions::has_function;
 use norm::norm;
 pub(crate) use reduce::argmax;
 use reduce::{dot, fold, mean, sum};
@@ -73,13 +74,12 @@ use softmax::softmax_rows;
 /// # Errors
 /// `OutOfMemory` where there is no memory for packed matrices and padded rows.
 pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-    if let Op::MatmulCached(call) = op {
-        return matmul::multiply_cached(cpu, call, inputs[0], out);
-    }
-    if let Op::CustomReduce(call) = op {
-        return call.run((cpu.isa, cpu.threads), inputs[0], out);
-    }
-    let pieces = cpu.pieces(op, inputs);
+    // These two divide their own work.
+    let pieces = if matches!(op, Op::MatmulCached(_) | Op::CustomReduce(_)) {
+        cpu.threads
+    } else {
+        cpu.pieces(op, inputs)
+    };
     match row_len(op) {
         Some(row) if pieces > 1 => {
             let whole = out.len();
@@ -168,7 +168,13 @@ fn execute_in_pieces(
         Op::Min => write(out, fold(isa, functions::Minimum, x)),
         Op::Mean => write(out, mean(isa, x)),
         Op::Argmax => write(out, argmax(isa, x) as f32),
-        _ => elementwise(isa, op, inputs, out),
+        Op::MatmulCached(ref call) => {
+            let threads = pieces;
+            return matmul::multiply_cached(Cpu { isa, threads }, call, x, out);
+        }
+        Op::CustomReduce(ref call) => return call.run((isa, pieces), x, out),
+        Op::Custom(ref call) => call.run(isa, inputs, out),
+        has_function!() => elementwise::run(isa, op, inputs, out),
     }
     Ok(())
 }
@@ -179,6 +185,11 @@ pub(crate) fn elementwise(isa: InstructionSet, op: &Op, inputs: &[&[f32]], out: 
         return call.run(isa, inputs, out);
     }
     elementwise::run(isa, op, inputs, out);
+}
+
+/// Creates the error of an operation that cannot run piece by piece.
+fn not_streamed(op: &Op) -> Error {
+    Error::invalid("op", op.name(), "an operation that runs piece by piece")
 }
 
 fn write(out: &mut [f32], value: f32) {

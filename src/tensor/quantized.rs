@@ -192,7 +192,7 @@ impl QuantizedWeights {
         match self.format {
             WeightFormat::Q8_0 => f32::from(bits as i8) * scale,
             WeightFormat::Q4_0 => ((bits & 15) as f32 - 8.0) * scale,
-            _ => f16_to_f32(bits as u16),
+            WeightFormat::F32 | WeightFormat::F16 => f16_to_f32(bits as u16),
         }
     }
 
@@ -240,7 +240,9 @@ impl QuantizedWeights {
                     (quotient(weights[i], scale, 7.0) + 8) as u32
                 });
             }
-            _ => self.store(block, col, 0, |i| f32_to_f16(weights[i]).into()),
+            WeightFormat::F32 | WeightFormat::F16 => {
+                self.store(block, col, 0, |i| f32_to_f16(weights[i]).into());
+            }
         }
     }
 

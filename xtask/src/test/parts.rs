@@ -1,7 +1,7 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
 use super::engines::{self, Engine};
-use super::{Context, Part, dependent, exhaustive, layers, publish};
+use super::{Context, Part, counted, dependent, exhaustive, layers, publish};
 use crate::demo;
 use crate::docs;
 use crate::package::{self, Package};
@@ -181,7 +181,33 @@ fn native(context: &Context) -> Result<()> {
     let test = cmd!(context.project.sh, "cargo test {TESTED...} --no-fail-fast");
     let models = context.project.cache.join("models");
     let test = test.env("RELAMPAGO_MODELS", models);
-    Ok(with_gpu(context, test)?.run()?)
+    with_gpu(context, test)?.run()?;
+    cuda(context)
+}
+
+/// Runs the tests that are ignored because they need an NVIDIA GPU, by name, where its driver finds one.
+fn cuda(context: &Context) -> Result<()> {
+    let sh = &context.project.sh;
+    let listed = cmd!(sh, "nvidia-smi --list-gpus")
+        .quiet()
+        .ignore_stderr()
+        .read();
+    if !listed.is_ok_and(|gpus| gpus.starts_with("GPU ")) {
+        println!("No NVIDIA GPU: the tests that are ignored above without one were skipped.");
+        return Ok(());
+    }
+    for test in ["cuda", "cuda_backend", "cuda_streams"] {
+        let ignored = cmd!(
+            sh,
+            "cargo test {TESTED...} --test {test} -- --ignored --nocapture"
+        );
+        counted::run(ignored)?;
+    }
+    let name = "cuda::compile::tests::a_second_compilation_comes_from_the_cache";
+    counted::run(cmd!(
+        sh,
+        "cargo test {TESTED...} --lib -- --ignored --exact {name}"
+    ))
 }
 
 /// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
