@@ -39,7 +39,6 @@
 
 mod alloc;
 mod batch;
-mod coefficients;
 mod cpu;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 pub mod cuda;

@@ -1,10 +1,10 @@
 //! The exponential function with f32 accuracy. The hardware's `ex2` is an approximation, and
 //! rounding its argument adds a larger error.
 
-use crate::coefficients::{EXP, LN2_HI, LN2_LO, LOG2_E};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg};
 use crate::ptx::types::PtxType::{B32, F32, S32};
+use relampago_coefficients::{EXP, LN2_HI, LN2_LO, LOG2_E};
 
 /// `1.5 · 2²³`: adding it rounds to an integer in the lowest bits.
 const WHOLE: f32 = 12_582_912.0;
@@ -13,7 +13,7 @@ const WHOLE: f32 = 12_582_912.0;
 /// infinity.
 ///
 /// `x = n · ln 2 + r` with `|r| ≤ ½ ln 2`, by the reduction and the polynomial of
-/// [`crate::coefficients`].
+/// [`relampago_coefficients`].
 pub(super) fn exp(k: &mut Builder, x: Reg) -> Reg {
     // Outside these bounds the result is 0 or ∞.
     let bounded = k.max(x, -104.0f32);

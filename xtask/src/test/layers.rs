@@ -10,7 +10,6 @@ const LAYERS: &[&str] = &[
     "error",
     "alloc",
     "runtime",
-    "coefficients",
     "instruction_set",
     "random",
     "files",
