@@ -1,8 +1,10 @@
 //! Constants of the elementary functions of `relampago`, shared by its SIMD kernels, its PTX kernels and its shaders, for
 //! which its build script writes them in WGSL.
 //!
-//! Polynomials are minimax fits by the Remez exchange algorithm in 40
+//! [`half`] converts 16-bit floating-point numbers, which all of them do alike. Polynomials are minimax fits by the Remez exchange algorithm in 40
 //! decimal digits, rounded to `f32` afterwards; the lowest power comes first.
+
+pub mod half;
 
 /// log₂ e.
 pub const LOG2_E: f32 = std::f32::consts::LOG2_E;

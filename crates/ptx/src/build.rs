@@ -24,9 +24,9 @@ pub(crate) const ALL_LANES: u32 = u32::MAX;
 /// A kernel under construction.
 ///
 /// ```
-/// use relampago::ptx::{Builder, Extent, Launch, PtxModule, PtxType::F32, Special, Target};
+/// use relampago_ptx::{Builder, Extent, Launch, PtxModule, PtxType::F32, Special, Target};
 ///
-/// # fn main() -> Result<(), relampago::ptx::Error> {
+/// # fn main() -> Result<(), relampago_ptx::Error> {
 /// // One block of 32 threads; thread `i` doubles element `i`.
 /// let launch = Launch::new(32, [Extent::Fixed(1); 3]);
 /// let mut k = Builder::new("double", Target::Sm80, launch);

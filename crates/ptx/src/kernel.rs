@@ -8,7 +8,7 @@ use std::fmt;
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
@@ -26,7 +26,7 @@ pub enum ParamType {
 /// the 128-byte swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
@@ -47,7 +47,7 @@ pub struct TensorBox {
 /// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
@@ -83,7 +83,7 @@ impl ParamType {
 /// The number of blocks of a grid along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
@@ -118,7 +118,7 @@ impl fmt::Display for Extent {
 /// The launch configuration of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
@@ -221,6 +221,18 @@ pub trait Sizes {
     fn size(&self, index: usize) -> Option<u64>;
 }
 
+/// An argument of a launch. Slices of arguments are [`Sizes`].
+pub trait LaunchArgument {
+    /// Returns the value of an integer, and `None` for an argument of another type.
+    fn as_size(&self) -> Option<u64>;
+}
+
+impl<A: LaunchArgument> Sizes for &[A] {
+    fn size(&self, index: usize) -> Option<u64> {
+        self.get(index)?.as_size()
+    }
+}
+
 impl PtxKernel {
     /// Returns the name of the entry point.
     pub fn name(&self) -> &str {
@@ -285,7 +297,7 @@ impl PtxKernel {
     /// Computes the grid for a launch's parameters on a GPU with this number of multiprocessors.
     ///
     /// An axis has 0 blocks if there is nothing to compute, as in a matmul without rows. Drivers
-    /// reject such a launch, so skip it, as [`cuda`](crate#features) does.
+    /// reject such a launch, so skip it, as `relampago::cuda` does.
     ///
     /// # Errors
     /// [`Error::Argument`] if a parameter of the grid has no value, [`Error::Limit`] beyond the

@@ -7,9 +7,9 @@
 //! text on the CPU and says what a GPU would leave undefined.
 //!
 //! ```
-//! use relampago::ptx::{Builder, Extent, Launch, PtxModule, PtxType::{F32, U32}, Special, Target};
+//! use relampago_ptx::{Builder, Extent, Launch, PtxModule, PtxType::{F32, U32}, Special, Target};
 //!
-//! # fn main() -> Result<(), relampago::ptx::Error> {
+//! # fn main() -> Result<(), relampago_ptx::Error> {
 //! // y = a · x + y, 256 threads a block, one value a thread.
 //! let launch = Launch::new(256, [Extent::Tiles("n", 256), Extent::Fixed(1), Extent::Fixed(1)]);
 //! let mut k = Builder::new("saxpy", Target::Sm80, launch);
@@ -21,7 +21,7 @@
 //! k.when(inside, |k| {
 //!     let (x, y) = (k.at(x, i, 4), k.at(y, i, 4));
 //!     let x = k.ld_global(F32, x, 0);
-//!     let old = k.ld(relampago::ptx::Op::LdGlobal, F32, y, 0);
+//!     let old = k.ld(relampago_ptx::Op::LdGlobal, F32, y, 0);
 //!     let new = k.fma(a, x, old);
 //!     k.st_global(F32, y, 0, new);
 //! });
@@ -37,7 +37,6 @@ mod build;
 mod code;
 mod emit;
 mod error;
-pub mod half;
 mod inst;
 pub mod interp;
 mod kernel;
@@ -50,9 +49,10 @@ mod verify;
 pub use build::Builder;
 pub use error::{Error, Place, Result};
 pub use inst::{Op, Operand, Reg, Special};
-pub use kernel::{Extent, Launch, Param, ParamType, PtxKernel, Sizes, TensorBox};
+pub use kernel::{Extent, Launch, LaunchArgument, Param, ParamType, PtxKernel, Sizes, TensorBox};
 pub use kernels::{
     AttentionKernel, GemmKernel, Kernel, LayerNormKernel, QuantizeKernel, SoftmaxKernel,
 };
 pub use module::PtxModule;
+pub use relampago_coefficients::half;
 pub use types::{PtxType, Target, Version};

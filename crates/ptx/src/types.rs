@@ -7,7 +7,7 @@ use std::fmt;
 /// Types shorter than 16 bits exist in memory only and are loaded into wider registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "lowercase")
 )]

@@ -18,7 +18,6 @@ const LAYERS: &[&str] = &[
     "tensor",
     "graph",
     "simd",
-    "ptx",
     "cpu",
     "gpu",
     "cuda",

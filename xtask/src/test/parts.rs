@@ -119,9 +119,13 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
 
 /// The packages of the native tests; the part that needs PTX's assembler runs some of them.
 /// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
-const TESTED: [&str; 7] = [
+const TESTED: [&str; 11] = [
     "-p",
     "relampago",
+    "-p",
+    "relampago-coefficients",
+    "-p",
+    "relampago-ptx",
     "-p",
     "xtask",
     "-p",
@@ -167,7 +171,11 @@ fn clippy_wasm(context: &Context) -> Result<()> {
         let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
         clippy.run()?;
     }
-    Ok(())
+    let clippy = cmd!(
+        context.project.sh,
+        "cargo clippy -p relampago-ptx --features js --target wasm32-unknown-unknown -- -D warnings"
+    );
+    Ok(context.tools.for_wasm(clippy).run()?)
 }
 
 /// Builds the documentation's site with the types of the package that was built, and checks its links.

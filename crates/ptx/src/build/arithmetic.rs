@@ -1,8 +1,8 @@
 //! Arithmetic, comparisons, conversions and assignments.
 
 use super::Builder;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::types::PtxType;
+use crate::inst::{Op, Operand, Reg};
+use crate::types::PtxType;
 
 /// Returns the type of the first register among `operands`, or `f32` if all are constants.
 fn type_of(operands: &[Operand]) -> PtxType {

@@ -1,11 +1,11 @@
 //! Comments, guards, branches and loops.
 
 use super::Builder;
-use crate::ptx::code::Node;
-use crate::ptx::error::{Error, Place};
-use crate::ptx::inst::{Operand, Reg};
-use crate::ptx::types::PtxType;
-use crate::ptx::verify;
+use crate::code::Node;
+use crate::error::{Error, Place};
+use crate::inst::{Operand, Reg};
+use crate::types::PtxType;
+use crate::verify;
 use std::panic::Location;
 
 impl Builder {

@@ -1,10 +1,10 @@
 //! Addresses, loads, stores, barriers and shuffles.
 
 use super::{ALL_LANES, Builder};
-use crate::ptx::error::Place;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::types::PtxType;
-use crate::ptx::verify;
+use crate::error::Place;
+use crate::inst::{Op, Operand, Reg};
+use crate::types::PtxType;
+use crate::verify;
 use std::panic::Location;
 
 impl Builder {
@@ -113,7 +113,7 @@ impl Builder {
     }
 
     /// Lets the next kernel begin and waits for the results of preceding kernels, in a kernel that
-    /// [overlaps](crate::ptx::Launch::overlaps). Before this call the kernel may not read what
+    /// [overlaps](crate::Launch::overlaps). Before this call the kernel may not read what
     /// preceding kernels write, and may not write anything.
     #[track_caller]
     pub fn wait_for_grid(&mut self) {

@@ -1,6 +1,6 @@
 //! The kinds of operands that a row of the table accepts.
 
-use crate::ptx::types::PtxType;
+use crate::types::PtxType;
 use std::fmt;
 
 /// The kind of operand that a position of an instruction accepts.

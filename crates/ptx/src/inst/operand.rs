@@ -1,6 +1,6 @@
 //! Registers, special registers and the operands of an instruction.
 
-use crate::ptx::types::PtxType;
+use crate::types::PtxType;
 use std::fmt;
 
 /// A register of a kernel under construction. It may be written more than once.

@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 use super::table::{Since, Types};
-use crate::ptx::types::{PtxType, Target, Version};
+use crate::types::{PtxType, Target, Version};
 
 /// The group of threads that must execute an instruction together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

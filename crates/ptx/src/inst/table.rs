@@ -2,7 +2,7 @@
 
 use super::kind::{Constants, Kind};
 use super::row::Row;
-use crate::ptx::types::{PtxType, Target, Version};
+use crate::types::{PtxType, Target, Version};
 
 macro_rules! instructions {
     ($($(#[$doc:meta])* $op:ident = $text:literal, $types:expr,

@@ -1,7 +1,7 @@
 //! Instructions of one thread that turn registers into a register.
 
-use crate::ptx::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use crate::ptx::types::PtxType;
+use crate::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use crate::types::PtxType;
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq)]

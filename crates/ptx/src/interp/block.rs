@@ -12,8 +12,8 @@ use super::parse::Entry;
 use super::shared::SharedMemory;
 use super::wgmma::Flight;
 use super::{Statistics, Tensor};
-use crate::ptx::error::{Error, Result};
-use crate::ptx::types::PtxType;
+use crate::error::{Error, Result};
+use crate::types::PtxType;
 
 /// The base of the addresses of parameters, which only tensor maps use.
 const PARAMS: u64 = 0x7000_0000_0000_0000;

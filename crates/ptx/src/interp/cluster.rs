@@ -3,7 +3,7 @@
 use super::block::{Cluster, State, Thread};
 use super::decode::{At, Space};
 use super::shared::Clock;
-use crate::ptx::error::Result;
+use crate::error::Result;
 
 /// The state of the cluster's barrier.
 #[derive(Default)]

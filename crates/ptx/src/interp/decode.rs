@@ -7,8 +7,8 @@ pub(super) use action::{Act, At, Group, Left, Mbarrier, Shuffle, Space, Src, Ste
 
 use super::alu::{Alu, Compare};
 use super::parse::{Arg, Line};
-use crate::ptx::error::{Error, Result};
-use crate::ptx::types::PtxType;
+use crate::error::{Error, Result};
+use crate::types::PtxType;
 
 pub(super) fn step(line: &Line) -> Result<Step> {
     let act = Decoder { line }.act().ok_or_else(|| Error::Parse {

@@ -7,10 +7,10 @@
 //! copies, barriers that not all threads reach, and accesses to memory that another block writes.
 //!
 //! ```
-//! use relampago::ptx::interp::{Argument, Memory, Program};
-//! use relampago::ptx::{GemmKernel, Kernel};
+//! use relampago_ptx::interp::{Argument, Memory, Program};
+//! use relampago_ptx::{GemmKernel, Kernel};
 //!
-//! # fn main() -> Result<(), relampago::ptx::Error> {
+//! # fn main() -> Result<(), relampago_ptx::Error> {
 //! let kernel = GemmKernel::tiled();
 //! let program = Program::parse(&kernel.emit_ptx()?)?;
 //! let mut memory = Memory::new();
@@ -40,7 +40,7 @@ mod warp;
 mod wgmma;
 
 use super::error::{Error, Result};
-use super::kernel::{PtxKernel, Sizes};
+use super::kernel::{LaunchArgument, PtxKernel};
 use super::types::PtxType;
 use block::Cluster;
 use decode::Step;
@@ -90,11 +90,11 @@ pub struct Tensor {
     pub tile: [u32; 2],
 }
 
-impl Sizes for &[Argument] {
-    fn size(&self, index: usize) -> Option<u64> {
-        match self.get(index) {
-            Some(Argument::U32(value)) => Some((*value).into()),
-            _ => None,
+impl LaunchArgument for Argument {
+    fn as_size(&self) -> Option<u64> {
+        match self {
+            Argument::U32(value) => Some((*value).into()),
+            Argument::Pointer(_) | Argument::F32(_) | Argument::Tensor(_) => None,
         }
     }
 }

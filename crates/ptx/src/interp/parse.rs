@@ -1,7 +1,7 @@
 //! Parses text to kernels with their declarations, and instructions whose operands are resolved to
 //! register indices and addresses.
 
-use crate::ptx::error::{Error, Result};
+use crate::error::{Error, Result};
 use std::collections::HashMap;
 
 /// A parsed kernel.

@@ -2,9 +2,9 @@
 
 use super::block::{Cluster, State};
 use super::decode::{Act, At, Shuffle, Src, Warp};
-use crate::ptx::error::Result;
-use crate::ptx::half::{bf16_to_f32, f16_to_f32};
-use crate::ptx::types::PtxType;
+use crate::error::Result;
+use crate::half::{bf16_to_f32, f16_to_f32};
+use crate::types::PtxType;
 
 impl Cluster<'_> {
     /// Executes an instruction of a warp or of four warps if all their threads have reached it.

@@ -6,8 +6,8 @@
 use super::block::Cluster;
 use super::copies::swizzle_128;
 use super::decode::{Group, Left, Src};
-use crate::ptx::half::{bf16_to_f32, f16_to_f32};
-use crate::ptx::types::PtxType;
+use crate::half::{bf16_to_f32, f16_to_f32};
+use crate::types::PtxType;
 
 /// The matmuls of one warpgroup that are in progress.
 pub(super) struct Flight {

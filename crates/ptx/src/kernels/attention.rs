@@ -13,12 +13,12 @@ pub use decode::DecodeAttentionKernel;
 pub use decode_sum::DecodeSumKernel;
 
 use super::Kernel;
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::PtxKernel;
-use crate::ptx::types::PtxType::{self, F32, U32, U64};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::PtxKernel;
+use crate::types::PtxType::{self, F32, U32, U64};
+use crate::types::Target;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Method {

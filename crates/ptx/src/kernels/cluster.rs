@@ -2,9 +2,9 @@
 
 use super::common::{AlternatingArrays, Combine, WARP, over_lanes};
 use super::rows::RowLayout;
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::types::PtxType::{F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::types::PtxType::{F32, U32};
 
 /// A reduction over a cluster. Every warp writes its partial result to every block's shared memory,
 /// and after a cluster barrier each warp combines all of them. Blocks read only their own memory,

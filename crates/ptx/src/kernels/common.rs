@@ -1,9 +1,9 @@
 //! Helpers for kernels: thread indices, and reductions over a warp or a block.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::Extent;
-use crate::ptx::types::PtxType::{F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::Extent;
+use crate::types::PtxType::{F32, U32};
 use std::cell::Cell;
 
 /// The number of threads of a warp.

@@ -1,9 +1,9 @@
 //! Copies of f32 tiles from global to shared memory through registers: loads overlap with the
 //! previous tile's multiplication, stores follow it.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::types::PtxType::F32;
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg};
+use crate::types::PtxType::F32;
 
 /// One thread's share of copying tiles.
 pub(super) struct Copy {

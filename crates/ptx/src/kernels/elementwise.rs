@@ -4,14 +4,14 @@ use super::Kernel;
 use super::common::{Combine, along_x};
 use super::exp::exp;
 use super::values::{load, store};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Activation;
-use crate::ptx::kernels::gemm::activate;
-use crate::ptx::types::PtxType::{self, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Activation;
+use crate::kernels::gemm::activate;
+use crate::types::PtxType::{self, F32, U32};
+use crate::types::Target;
 
 const THREADS: u32 = 256;
 /// The number of elements that a thread loads at once.
@@ -20,7 +20,7 @@ const WIDTH: u32 = 4;
 /// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
@@ -40,14 +40,14 @@ pub enum Unary {
     /// `1 / (1 + e⁻ˣ)`.
     Sigmoid,
     /// An activation function.
-    #[cfg_attr(all(target_arch = "wasm32", feature = "js-ptx"), serde(skip))]
+    #[cfg_attr(all(target_arch = "wasm32", feature = "js"), serde(skip))]
     Activation(Activation),
 }
 
 /// A function of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]

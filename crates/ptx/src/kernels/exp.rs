@@ -1,9 +1,9 @@
 //! The exponential function with f32 accuracy. The hardware's `ex2` is an approximation, and
 //! rounding its argument adds a larger error.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::types::PtxType::{B32, F32, S32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::types::PtxType::{B32, F32, S32};
 use relampago_coefficients::{EXP, LN2_HI, LN2_LO, LOG2_E};
 
 /// `1.5 · 2²³`: adding it rounds to an integer in the lowest bits.

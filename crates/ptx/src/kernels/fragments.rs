@@ -1,8 +1,8 @@
 //! Fragments of matrices in the layout of `mma.sync`.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::types::PtxType::{self, B32, BF16, F32};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg};
+use crate::types::PtxType::{self, B32, BF16, F32};
 
 /// Loads four 8 × 8 matrices of 16-bit elements with `LdMatrix4` or `LdMatrix4Trans` from
 /// `address + offset`.

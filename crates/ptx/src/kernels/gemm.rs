@@ -18,12 +18,12 @@ pub use splits::SplitSumKernel;
 pub use tiled::Tile;
 
 use super::Kernel;
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Reg, Special};
-use crate::ptx::kernel::{Extent, PtxKernel};
-use crate::ptx::types::PtxType::{self, F16, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Reg, Special};
+use crate::kernel::{Extent, PtxKernel};
+use crate::types::PtxType::{self, F16, F32, U32};
+use crate::types::Target;
 
 /// The method of a matmul.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,9 +46,9 @@ enum Method {
 /// `wgmma` have no such limit.
 ///
 /// ```
-/// use relampago::ptx::{GemmKernel, Kernel, Target};
+/// use relampago_ptx::{GemmKernel, Kernel, Target};
 ///
-/// # fn main() -> Result<(), relampago::ptx::Error> {
+/// # fn main() -> Result<(), relampago_ptx::Error> {
 /// let kernel = GemmKernel::tiled();
 /// let text = kernel.emit_ptx_for_target(Target::Sm80)?;
 /// assert!(text.contains(".entry"));

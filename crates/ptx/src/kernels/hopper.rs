@@ -1,8 +1,8 @@
 //! Helpers for Hopper kernels: rings of stages with barriers, and descriptors of shared memory.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::types::PtxType::{B32, B64, Pred, U32, U64};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg};
+use crate::types::PtxType::{B32, B64, Pred, U32, U64};
 
 /// The number of threads of a warp group.
 pub(super) const GROUP: u32 = 128;

@@ -3,12 +3,12 @@
 use super::Kernel;
 use super::common::Combine;
 use super::rows::{Matrix, Part, Row, RowLayout, Share, each_row};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernel::{Launch, PtxKernel};
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg};
+use crate::kernel::{Launch, PtxKernel};
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 /// Layer norm (Ba, Kiros and Hinton, 2016), `y = (x − mean) / √(variance + ε) · weight + bias`, or
 /// RMS norm (Zhang and Sennrich, 2019), `y = x / √(mean of x² + ε) · weight`, of each row of a

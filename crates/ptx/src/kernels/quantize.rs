@@ -15,12 +15,12 @@ pub use formats::QuantFormat;
 
 use super::Kernel;
 use super::common::along_x;
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::Special;
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::types::PtxType::{self, F32, U8, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::Special;
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::types::PtxType::{self, F32, U8, U32};
+use crate::types::Target;
 
 /// The operation on the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,12 +3,12 @@
 use super::Kernel;
 use super::common::{BlockReduce, Combine, along_x};
 use super::values::{check, first_target, load};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::types::PtxType::{self, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::types::PtxType::{self, F32, U32};
+use crate::types::Target;
 
 const THREADS: u32 = 512;
 /// The number of elements loaded at once.
@@ -18,7 +18,7 @@ const LOADS: u32 = 4;
 /// A reduction of a vector to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]

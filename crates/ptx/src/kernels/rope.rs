@@ -2,12 +2,12 @@
 
 use super::Kernel;
 use super::values::{check, first_target, load, store};
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::types::PtxType::{self, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::types::PtxType::{self, F32, U32};
+use crate::types::Target;
 
 /// The number of pairs of a thread.
 const WIDTH: u32 = 4;
@@ -16,7 +16,7 @@ const THREADS: u32 = 128;
 /// The elements of a head that form a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]

@@ -14,9 +14,9 @@ pub(super) use parts::{Part, Share};
 
 use super::cluster::ClusterReduce;
 use super::common::{BlockReduce, Combine, WARP, over_lanes};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::types::PtxType::{F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::types::PtxType::{F32, U32};
 use ahead::Ahead;
 
 /// Elements of a row in a thread's registers, and whether they are inside the row.

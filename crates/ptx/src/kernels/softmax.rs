@@ -3,12 +3,12 @@
 use super::Kernel;
 use super::common::Combine;
 use super::rows::{Matrix, Part, Row, RowLayout, Share, each_row};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::Reg;
-use crate::ptx::kernel::PtxKernel;
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::Reg;
+use crate::kernel::PtxKernel;
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 /// Computes `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)` for each row of a row-major `rows × cols`
 /// matrix, or its logarithm.

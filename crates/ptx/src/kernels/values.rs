@@ -1,11 +1,11 @@
 //! Loads and stores of any floating-point type, converted to f32 in registers.
 
 use super::gemm::{narrow, widen};
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::types::PtxType::{self, BF16, F16, F32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Reg};
+use crate::types::PtxType::{self, BF16, F16, F32};
+use crate::types::Target;
 
 /// Checks that kernels support this type.
 pub(super) fn check(ty: PtxType) -> Result<()> {

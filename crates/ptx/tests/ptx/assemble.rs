@@ -2,7 +2,7 @@
 
 use super::registers::{self, Registers};
 use super::variants;
-use relampago::ptx::{PtxModule, Target};
+use relampago_ptx::{PtxModule, Target};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,7 +71,7 @@ fn texts() -> Vec<Text> {
                     registers: kernel.registers(),
                     ptx: PtxModule::new(target).with(kernel).unwrap().emit(),
                 }),
-                Err(relampago::ptx::Error::Target { .. }) => {}
+                Err(relampago_ptx::Error::Target { .. }) => {}
                 Err(error) => panic!("{name} for {target}: {error}"),
             }
         }

@@ -3,8 +3,8 @@
 use super::case::{Case, Expected, Value, random, rounded};
 use super::oracle::unit;
 use super::variants::Variant;
-use relampago::ptx::kernels::{DecodeAttentionKernel, DecodeSumKernel};
-use relampago::ptx::{AttentionKernel, PtxType};
+use relampago_ptx::kernels::{DecodeAttentionKernel, DecodeSumKernel};
+use relampago_ptx::{AttentionKernel, PtxType};
 
 /// Batch, heads, heads of keys, queries and keys.
 type Shape = [usize; 5];

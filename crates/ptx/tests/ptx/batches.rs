@@ -3,8 +3,8 @@
 use super::case::{Case, Value, random, rounded};
 use super::oracle;
 use super::variants::{EPILOGUES, Variant};
-use relampago::ptx::kernels::{Epilogue, Tile};
-use relampago::ptx::{Error, GemmKernel, Kernel, PtxType, Target};
+use relampago_ptx::kernels::{Epilogue, Tile};
+use relampago_ptx::{Error, GemmKernel, Kernel, PtxType, Target};
 
 pub(crate) fn variants() -> Vec<Variant> {
     let (any, aligned) = ([[17, 40, 5], [3, 7, 40]], [[67, 72, 24], [1, 8, 8]]);

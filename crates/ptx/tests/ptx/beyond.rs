@@ -1,9 +1,9 @@
 //! Unsupported types and sizes: types that tensor cores do not multiply, and sizes beyond all
 //! memory.
 
-use relampago::ptx::PtxType::{self, BF16, F16, F32};
-use relampago::ptx::kernels::{QuantFormat, RowLayout};
-use relampago::ptx::{AttentionKernel, Error, GemmKernel, Kernel, QuantizeKernel, Target};
+use relampago_ptx::PtxType::{self, BF16, F16, F32};
+use relampago_ptx::kernels::{QuantFormat, RowLayout};
+use relampago_ptx::{AttentionKernel, Error, GemmKernel, Kernel, QuantizeKernel, Target};
 
 const OTHERS: [PtxType; 8] = [
     PtxType::Pred,

@@ -1,8 +1,8 @@
 //! Positions of arrays and parameters, and checks of constant addresses.
 
 use super::mistakes::{build, run};
-use relampago::ptx::PtxType::{F32, U32};
-use relampago::ptx::{
+use relampago_ptx::PtxType::{F32, U32};
+use relampago_ptx::{
     Builder, Error, Extent, Launch, PtxKernel, PtxModule, Result, Special, Target, TensorBox,
 };
 

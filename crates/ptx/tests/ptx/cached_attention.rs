@@ -4,9 +4,9 @@ use super::case::{Case, Expected, Value, random, row_words};
 use super::oracle::unit;
 use super::transformer::{kept, sizes};
 use super::variants::Variant;
-use relampago::ptx::PtxType::F32;
-use relampago::ptx::half::{f16_to_f32, f32_to_f16};
-use relampago::ptx::kernels::CachedAttentionKernel;
+use relampago_ptx::PtxType::F32;
+use relampago_ptx::half::{f16_to_f32, f32_to_f16};
+use relampago_ptx::kernels::CachedAttentionKernel;
 use std::f64::consts::LOG2_E;
 use std::ops::Range;
 

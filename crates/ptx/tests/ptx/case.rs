@@ -1,8 +1,8 @@
 //! A launch with known results.
 
-use relampago::ptx::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use relampago::ptx::interp::{Argument, Memory, Program, Statistics, Tensor};
-use relampago::ptx::{Extent, ParamType, PtxKernel, PtxType};
+use relampago_ptx::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use relampago_ptx::interp::{Argument, Memory, Program, Statistics, Tensor};
+use relampago_ptx::{Extent, ParamType, PtxKernel, PtxType};
 
 /// An argument with its data.
 #[derive(Clone, Debug)]

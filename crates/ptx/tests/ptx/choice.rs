@@ -4,8 +4,8 @@ use super::case::{Case, Expected, Value, random};
 use super::oracle::unit;
 use super::transformer::{kept, sizes};
 use super::variants::Variant;
-use relampago::ptx::PtxType::F32;
-use relampago::ptx::kernels::{
+use relampago_ptx::PtxType::F32;
+use relampago_ptx::kernels::{
     ArgmaxKernel, ChangeLogitsKernel, DrawKernel, ForbidKernel, RankKernel, SumWeightsKernel,
 };
 use std::cmp::Ordering;

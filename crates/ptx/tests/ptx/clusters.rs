@@ -1,8 +1,8 @@
 //! Clusters of blocks: valid and invalid accesses to the shared memory of other blocks.
 
-use relampago::ptx::PtxType::{F32, U32};
-use relampago::ptx::interp::{Argument, Memory, Program};
-use relampago::ptx::{
+use relampago_ptx::PtxType::{F32, U32};
+use relampago_ptx::interp::{Argument, Memory, Program};
+use relampago_ptx::{
     Builder, Error, Extent, Launch, Op, Operand, PtxKernel, PtxModule, Reg, Result, Special, Target,
 };
 

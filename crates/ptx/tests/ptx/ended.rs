@@ -1,8 +1,8 @@
 //! Instructions that some threads do not reach, and matmuls without a wait.
 
 use super::mistakes::build;
-use relampago::ptx::PtxType::{B32, F32};
-use relampago::ptx::{
+use relampago_ptx::PtxType::{B32, F32};
+use relampago_ptx::{
     Builder, Error, Extent, Launch, Op, Operand, PtxKernel, Reg, Result, Special, Target,
 };
 

@@ -1,7 +1,7 @@
 //! Every variant on every case, interpreted.
 
 use super::variants;
-use relampago::ptx::interp::Program;
+use relampago_ptx::interp::Program;
 
 #[test]
 fn every_kernel_agrees_with_its_oracle() {

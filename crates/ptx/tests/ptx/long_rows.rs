@@ -3,8 +3,8 @@
 use super::case::{Case, Expected, Value, random};
 use super::oracle::{self, unit};
 use super::variants::Variant;
-use relampago::ptx::kernels::RowLayout;
-use relampago::ptx::{LayerNormKernel, PtxType, SoftmaxKernel};
+use relampago_ptx::kernels::RowLayout;
+use relampago_ptx::{LayerNormKernel, PtxType, SoftmaxKernel};
 
 const PART: usize = RowLayout::PART as usize;
 /// Rows and columns, and values that a thread loads at once.

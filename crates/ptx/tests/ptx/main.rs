@@ -1,8 +1,5 @@
-//! Every kernel of `relampago::ptx`, from its text: assembled by ptxas, interpreted against `f64`
+//! Every kernel of `relampago_ptx`, from its text: assembled by ptxas, interpreted against `f64`
 //! oracles, and with faults put in.
-
-// Not `required-features`: tests in browsers are asked for by `*`, this one among them.
-#![cfg(all(feature = "ptx", not(target_arch = "wasm32")))]
 
 mod assemble;
 mod attention;

@@ -1,8 +1,8 @@
 //! Kernels with errors, and the messages of the verifier and the interpreter.
 
-use relampago::ptx::PtxType::{B32, F32, Pred, U32, U64};
-use relampago::ptx::interp::{Argument, Memory, Program};
-use relampago::ptx::{
+use relampago_ptx::PtxType::{B32, F32, Pred, U32, U64};
+use relampago_ptx::interp::{Argument, Memory, Program};
+use relampago_ptx::{
     Builder, Error, Extent, Launch, Op, Operand, PtxKernel, PtxModule, Result, Special, Target,
 };
 

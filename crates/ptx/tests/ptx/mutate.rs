@@ -3,8 +3,8 @@
 
 use super::case::Case;
 use super::variants::{self, Variant};
-use relampago::ptx::PtxKernel;
-use relampago::ptx::interp::Program;
+use relampago_ptx::PtxKernel;
+use relampago_ptx::interp::Program;
 use std::collections::BTreeMap;
 
 /// The share that has to be caught of the faults that change any value or address computed. Some

@@ -1,8 +1,8 @@
 //! Oracles: the results of kernels in plain `f64`, each with the bound of its error.
 
 use super::case::Expected;
-use relampago::ptx::PtxType;
-use relampago::ptx::kernels::{Activation, Epilogue};
+use relampago_ptx::PtxType;
+use relampago_ptx::kernels::{Activation, Epilogue};
 
 /// Half a unit in the last place of 1.
 pub(crate) fn unit(ty: PtxType) -> f64 {

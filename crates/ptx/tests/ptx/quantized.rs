@@ -3,8 +3,8 @@
 use super::case::{Case, Expected, Value, random, rounded};
 use super::oracle::unit;
 use super::variants::Variant;
-use relampago::ptx::kernels::QuantFormat;
-use relampago::ptx::{PtxType, QuantizeKernel};
+use relampago_ptx::kernels::QuantFormat;
+use relampago_ptx::{PtxType, QuantizeKernel};
 
 struct Golden {
     blocks: Vec<Vec<u8>>,

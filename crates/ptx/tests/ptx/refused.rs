@@ -1,11 +1,9 @@
 //! Invalid kernels, for which no text is written: structure, constants, names and sizes.
 
 use super::mistakes::{build, run};
-use relampago::ptx::PtxType::{self, B32, F16x2, F32, Pred, S32, U32, U64};
-use relampago::ptx::interp::{Argument, Memory, Program};
-use relampago::ptx::{
-    Builder, Error, Extent, Launch, Op, Operand, PtxModule, Reg, Special, Target,
-};
+use relampago_ptx::PtxType::{self, B32, F16x2, F32, Pred, S32, U32, U64};
+use relampago_ptx::interp::{Argument, Memory, Program};
+use relampago_ptx::{Builder, Error, Extent, Launch, Op, Operand, PtxModule, Reg, Special, Target};
 
 /// Returns the error message of `finish` for a kernel's body.
 fn said(body: impl FnOnce(&mut Builder)) -> String {

@@ -1,6 +1,6 @@
 //! The verifier's estimate of registers beside what the assembler uses.
 
-use relampago::ptx::{Builder, Error, Extent, Launch, PtxKernel, PtxType, Reg, Target};
+use relampago_ptx::{Builder, Error, Extent, Launch, PtxKernel, PtxType, Reg, Target};
 
 /// A kernel's registers.
 pub(crate) struct Registers {

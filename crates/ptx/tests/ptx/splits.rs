@@ -3,8 +3,8 @@
 use super::case::{Case, Value, random, rounded};
 use super::oracle;
 use super::variants::{EPILOGUES, Variant};
-use relampago::ptx::kernels::{Epilogue, SplitSumKernel};
-use relampago::ptx::{GemmKernel, PtxType};
+use relampago_ptx::kernels::{Epilogue, SplitSumKernel};
+use relampago_ptx::{GemmKernel, PtxType};
 
 /// Sums of each part, and the kernel that adds these up.
 pub(crate) fn variants() -> Vec<Variant> {

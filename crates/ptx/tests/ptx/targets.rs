@@ -1,8 +1,8 @@
 //! Requirements of kernels on their target and launch, and the errors if they are not met.
 
 use super::variants;
-use relampago::ptx::kernels::{AttentionKernel, DecodeSumKernel, GemmKernel, Kernel};
-use relampago::ptx::{Error, PtxType, Sizes, Target};
+use relampago_ptx::kernels::{AttentionKernel, DecodeSumKernel, GemmKernel, Kernel};
+use relampago_ptx::{Error, PtxType, Sizes, Target};
 
 fn has(target: Target, needed: Target) -> bool {
     target == needed || (target > needed && needed != Target::Sm90a)

@@ -2,8 +2,8 @@
 //! apart.
 
 use super::mistakes::build;
-use relampago::ptx::interp::{Memory, Program};
-use relampago::ptx::{AttentionKernel, Error, Kernel, PtxModule, Target};
+use relampago_ptx::interp::{Memory, Program};
+use relampago_ptx::{AttentionKernel, Error, Kernel, PtxModule, Target};
 
 /// A kernel of this header and body.
 fn text(header: &str, body: &str) -> String {

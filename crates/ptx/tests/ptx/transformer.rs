@@ -4,8 +4,8 @@ use super::cached_attention::Rows;
 use super::case::{Case, Expected, Value, random, row_words};
 use super::oracle::unit;
 use super::variants::Variant;
-use relampago::ptx::PtxType::F32;
-use relampago::ptx::kernels::{
+use relampago_ptx::PtxType::F32;
+use relampago_ptx::kernels::{
     Activation, AddRowsKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel,
     PlaceHeadsKernel,
 };

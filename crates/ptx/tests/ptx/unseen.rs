@@ -2,11 +2,11 @@
 //! score that is much more.
 
 use super::case::{Case, Expected, Value};
-use relampago::ptx::PtxType::{self, BF16, F16, F32};
-use relampago::ptx::half::{bf16_to_f32, f32_to_bf16};
-use relampago::ptx::interp::{Argument, Memory, Program};
-use relampago::ptx::kernels::{DecodeAttentionKernel, DecodeSumKernel};
-use relampago::ptx::{AttentionKernel, Kernel, Target};
+use relampago_ptx::PtxType::{self, BF16, F16, F32};
+use relampago_ptx::half::{bf16_to_f32, f32_to_bf16};
+use relampago_ptx::interp::{Argument, Memory, Program};
+use relampago_ptx::kernels::{DecodeAttentionKernel, DecodeSumKernel};
+use relampago_ptx::{AttentionKernel, Kernel, Target};
 
 const DIM: usize = 64;
 

@@ -3,8 +3,8 @@
 use super::case::{Case, Expected, Value, random, rounded};
 use super::oracle::unit;
 use super::variants::Variant;
-use relampago::ptx::PtxType::{self, BF16, F16, F32};
-use relampago::ptx::kernels::{
+use relampago_ptx::PtxType::{self, BF16, F16, F32};
+use relampago_ptx::kernels::{
     Activation, Binary, ElementwiseKernel, Pairs, ReduceKernel, Reduction, RopeKernel, Unary,
 };
 

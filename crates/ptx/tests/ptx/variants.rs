@@ -2,8 +2,8 @@
 
 use super::case::{Case, Value, random, rounded};
 use super::oracle;
-use relampago::ptx::kernels::{Activation, Epilogue, RowLayout, Tile};
-use relampago::ptx::{GemmKernel, Kernel, LayerNormKernel, PtxType, SoftmaxKernel, Target};
+use relampago_ptx::kernels::{Activation, Epilogue, RowLayout, Tile};
+use relampago_ptx::{GemmKernel, Kernel, LayerNormKernel, PtxType, SoftmaxKernel, Target};
 
 pub(crate) struct Variant {
     pub(crate) kernel: Box<dyn Kernel + Sync>,

@@ -1,8 +1,8 @@
 //! Bulk copies and their barriers: the interpreter's errors for kernels that omit a step.
 
-use relampago::ptx::PtxType::{B32, BF16, F32, Pred, U32};
-use relampago::ptx::interp::{Argument, Memory, Program, Tensor};
-use relampago::ptx::{
+use relampago_ptx::PtxType::{B32, BF16, F32, Pred, U32};
+use relampago_ptx::interp::{Argument, Memory, Program, Tensor};
+use relampago_ptx::{
     Builder, Error, Extent, Launch, Op, Operand, PtxKernel, PtxModule, Reg, Result, Special,
     Target, TensorBox,
 };

@@ -1,7 +1,7 @@
 //! The actions that instructions decode to.
 
-use crate::ptx::interp::alu::Alu;
-use crate::ptx::types::PtxType;
+use crate::interp::alu::Alu;
+use crate::types::PtxType;
 
 /// The source of a value.
 #[derive(Clone, Copy, Debug)]

@@ -7,14 +7,14 @@
 //! maximum and sum. Teams and warps are combined at the end, and parts by a second kernel.
 
 use super::state::{LANE, State, numbers, together};
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
-use crate::ptx::types::PtxType::{self, B32, BF16, F16, F32, U32, U64};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::{Combine, WARP, over_lanes};
+use crate::types::PtxType::{self, B32, BF16, F16, F32, U32, U64};
+use crate::types::Target;
 
 const WARPS: u32 = 4;
 /// Keys of a team under way together.

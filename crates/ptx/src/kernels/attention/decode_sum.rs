@@ -1,14 +1,14 @@
 //! The combination of the parts of attention whose keys are split.
 
 use super::state::LOWEST;
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::values::{check, first_target, load, store};
-use crate::ptx::types::PtxType::{self, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::values::{check, first_target, load, store};
+use crate::types::PtxType::{self, F32, U32};
+use crate::types::Target;
 
 /// Combines the results of [`super::DecodeAttentionKernel`] for the parts of the keys.
 ///

@@ -7,15 +7,15 @@
 
 use super::part::{self, Part, Rows};
 use super::{AttentionKernel, Heads};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel, TensorBox};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::hopper::{BOX_COLS, GROUP, Place, SWIZZLE, descriptor, wait, wait_at};
-use crate::ptx::kernels::values;
-use crate::ptx::types::PtxType::{B32, BF16, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel, TensorBox};
+use crate::kernels::Kernel;
+use crate::kernels::hopper::{BOX_COLS, GROUP, Place, SWIZZLE, descriptor, wait, wait_at};
+use crate::kernels::values;
+use crate::types::PtxType::{B32, BF16, F32, U32};
+use crate::types::Target;
 
 /// Queries of a block, and keys of a tile.
 const QUERIES: u32 = 128;

@@ -11,15 +11,15 @@
 
 use super::part::{self, Part, Rows};
 use super::{AttentionKernel, row_at};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::PtxKernel;
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::kernels::fragments::{load_matrices, multiply};
-use crate::ptx::kernels::values;
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::kernel::PtxKernel;
+use crate::kernels::common::WARP;
+use crate::kernels::fragments::{load_matrices, multiply};
+use crate::kernels::values;
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 const WARPS: u32 = 4;
 const THREADS: u32 = WARPS * WARP;

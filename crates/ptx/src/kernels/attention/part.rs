@@ -3,14 +3,14 @@
 
 use super::state::{self, LOWEST};
 use super::{AttentionKernel, Heads, row_at};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Reg, Special};
-use crate::ptx::kernel::{Extent, Launch};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{Combine, over_lanes};
-use crate::ptx::kernels::fragments::rounded_pairs;
-use crate::ptx::types::PtxType::{B32, F32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::inst::{Reg, Special};
+use crate::kernel::{Extent, Launch};
+use crate::kernels::Kernel;
+use crate::kernels::common::{Combine, over_lanes};
+use crate::kernels::fragments::rounded_pairs;
+use crate::types::PtxType::{B32, F32};
+use crate::types::Target;
 
 /// A block's part of attention: some queries of one head.
 pub(super) struct Part {

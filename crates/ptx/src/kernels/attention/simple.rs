@@ -3,14 +3,14 @@
 
 use super::state::LOWEST;
 use super::{AttentionKernel, Heads, row_at};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::{Combine, WARP, over_lanes};
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 /// Queries, and warps, of a block.
 const WARPS: u32 = 4;

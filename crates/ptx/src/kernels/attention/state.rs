@@ -1,9 +1,9 @@
 //! A running maximum, and sums relative to it (Milakov and Gimelshein, 2018), of eight values a lane.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernels::common::{Combine, WARP};
-use crate::ptx::types::PtxType::{self, B32, BF16, F16, F32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::kernels::common::{Combine, WARP};
+use crate::types::PtxType::{self, B32, BF16, F16, F32};
 
 /// Values of a lane.
 pub(super) const LANE: u32 = 8;

@@ -9,14 +9,14 @@
 use super::part::{self, Part};
 use super::state::{self, LOWEST};
 use super::{AttentionKernel, row_at};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Reg, Special};
-use crate::ptx::kernel::PtxKernel;
-use crate::ptx::kernels::common::{Combine, over_lanes};
-use crate::ptx::kernels::copies::{Copy, fours, outer, turn};
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Reg, Special};
+use crate::kernel::PtxKernel;
+use crate::kernels::common::{Combine, over_lanes};
+use crate::kernels::copies::{Copy, fours, outer, turn};
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 const THREADS: u32 = 128;
 /// Lanes that share their queries, how many those are, and queries of a block. Eight of them were

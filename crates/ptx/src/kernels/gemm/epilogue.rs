@@ -1,13 +1,13 @@
 //! The epilogue of a matmul: the operations on accumulators before they are stored.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::types::PtxType::{self, BF16, F16, F32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::types::PtxType::{self, BF16, F16, F32};
 
 /// An activation function, applied to every element of a matmul.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
@@ -26,7 +26,7 @@ pub enum Activation {
 /// The epilogue of a matmul: `act(α · sum + β · c + bias)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Deserialize, tsify::Tsify),
     serde(default, deny_unknown_fields)
 )]
@@ -155,7 +155,7 @@ fn load(k: &mut Builder, op: Op, ty: PtxType, count: usize, address: Reg, offset
 }
 
 /// Converts a number of any floating-point type to `f32`.
-pub(in crate::ptx::kernels) fn widen(k: &mut Builder, value: Reg) -> Reg {
+pub(in crate::kernels) fn widen(k: &mut Builder, value: Reg) -> Reg {
     match value.ty() {
         F16 => k.convert(Op::CvtF32F16, F32, &[value.into()]),
         // The bits of bf16 are the upper half of an f32.
@@ -174,7 +174,7 @@ pub(in crate::ptx::kernels) fn widen(k: &mut Builder, value: Reg) -> Reg {
 }
 
 /// Rounds an `f32` to `ty`.
-pub(in crate::ptx::kernels) fn narrow(k: &mut Builder, ty: PtxType, value: Reg) -> Reg {
+pub(in crate::kernels) fn narrow(k: &mut Builder, ty: PtxType, value: Reg) -> Reg {
     match ty {
         F16 => k.convert(Op::CvtF16F32, F16, &[value.into()]),
         BF16 => k.convert(Op::CvtBf16F32, BF16, &[value.into()]),
@@ -183,7 +183,7 @@ pub(in crate::ptx::kernels) fn narrow(k: &mut Builder, ty: PtxType, value: Reg) 
 }
 
 /// Computes the activation of one number.
-pub(in crate::ptx::kernels) fn activate(k: &mut Builder, activation: Activation, x: Reg) -> Reg {
+pub(in crate::kernels) fn activate(k: &mut Builder, activation: Activation, x: Reg) -> Reg {
     match activation {
         Activation::None => x,
         Activation::Relu => {

@@ -10,15 +10,15 @@
 
 use super::store::Row;
 use super::{GemmKernel, Product};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::fragments::{load_matrices, multiply};
-use crate::ptx::kernels::values;
-use crate::ptx::types::PtxType::{self, B32, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::fragments::{load_matrices, multiply};
+use crate::kernels::values;
+use crate::types::PtxType::{self, B32, F32, U32};
+use crate::types::Target;
 
 /// Rows and columns of a block's tile.
 const SIDE: u32 = 128;

@@ -1,13 +1,13 @@
 //! The definition of a matmul as a kernel: one thread for each element of `C`.
 
 use super::{GemmKernel, Product};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::Special;
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::types::PtxType::F32;
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::Special;
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::types::PtxType::F32;
+use crate::types::Target;
 
 /// The number of columns and rows of `C` for each block.
 const SIDE: u32 = 16;
@@ -30,7 +30,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
     let inside = k.and(in_rows, in_cols);
     k.when(inside, |k| {
         let sum = k.value(F32, 0.0f32);
-        let zero = k.value(crate::ptx::PtxType::U32, 0);
+        let zero = k.value(crate::PtxType::U32, 0);
         let a = k.at_2d(p.a, row, p.k, zero, 4);
         let b = k.at(p.b, col, 4);
         k.for_range(0, p.k, 1, |k, i| {

@@ -2,10 +2,10 @@
 //! `8j + 2t` and the next.
 
 use super::Product;
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernels::fragments::{rounded_pairs, transpose_words};
-use crate::ptx::types::PtxType::B32;
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::kernels::fragments::{rounded_pairs, transpose_words};
+use crate::types::PtxType::B32;
 
 /// The position of a row's accumulators in `C`.
 pub(super) struct Row {

@@ -5,14 +5,14 @@
 //! both.
 
 use super::{GemmKernel, Product};
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::copies::{Copy, fours, outer, turn};
-use crate::ptx::types::PtxType::{F32, U32, U64};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::copies::{Copy, fours, outer, turn};
+use crate::types::PtxType::{F32, U32, U64};
+use crate::types::Target;
 
 /// The tile of a matmul that a block computes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,16 +14,16 @@ pub(super) use tf32::build as build_tf32;
 
 use super::store::Row;
 use super::{GemmKernel, Product};
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::along_x;
-use crate::ptx::kernels::hopper::{GROUP, Place, SWIZZLE, descriptor, wait};
-use crate::ptx::kernels::values;
-use crate::ptx::types::PtxType::{self, BF16, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Operand, Reg};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::along_x;
+use crate::kernels::hopper::{GROUP, Place, SWIZZLE, descriptor, wait};
+use crate::kernels::values;
+use crate::types::PtxType::{self, BF16, F32, U32};
+use crate::types::Target;
 
 /// Rows of `C` to a block: 64 to each group of four warps that multiply.
 const ROWS: u32 = 128;

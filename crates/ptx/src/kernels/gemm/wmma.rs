@@ -4,14 +4,14 @@
 //! block multiplies one pair of tiles, its threads load the next into registers.
 
 use super::{GemmKernel, Product};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::types::PtxType::{B16, B32, F16, F32, U32, U64};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::WARP;
+use crate::types::PtxType::{B16, B32, F16, F32, U32, U64};
+use crate::types::Target;
 
 /// Rows and columns of a block's tile.
 const SIDE: u32 = 128;

@@ -5,10 +5,10 @@ use super::mma::{WARPS, Warp};
 use super::ring::Ring;
 use super::spans::{RUN, SPAN};
 use super::window::Window;
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::types::PtxType::{B32, F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::kernels::common::WARP;
+use crate::types::PtxType::{B32, F32, U32};
 
 /// The number of cached spans of a warp: rows of 8,192 columns.
 const SPANS: u32 = 4;

@@ -3,10 +3,10 @@
 use super::mma::{WARPS, Warp};
 use super::spans::{RUN, SPAN, Scale};
 use super::window::Window;
-use crate::ptx::build::{ALL_LANES, Builder};
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::kernels::common::{Combine, over_lanes};
-use crate::ptx::types::PtxType::{self, B32, F32, U32};
+use crate::build::{ALL_LANES, Builder};
+use crate::inst::{Op, Operand, Reg};
+use crate::kernels::common::{Combine, over_lanes};
+use crate::types::PtxType::{self, B32, F32, U32};
 
 /// This lane's eight values of `x`, of the span at hand: four of run `g`, and four
 /// [`Window::apart`] from them.

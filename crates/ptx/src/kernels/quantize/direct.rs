@@ -3,9 +3,9 @@
 use super::QuantFormat;
 use super::spans::{RUN, SPAN};
 use super::window::{Bytes, Place};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::types::PtxType::{self, B16, B32, F16, F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg};
+use crate::types::PtxType::{self, B16, B32, F16, F32, U32};
 
 /// A row's span.
 pub(super) struct Span {

@@ -7,14 +7,14 @@
 //! of `x`, a run adds `scale · S + bias · X`.
 
 use super::{QuantFormat, QuantizeKernel};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{Combine, WARP, along_x, over_lanes};
-use crate::ptx::types::PtxType::{B16, B32, F16, F32, S8, U8, U16, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::{Combine, WARP, along_x, over_lanes};
+use crate::types::PtxType::{B16, B32, F16, F32, S8, U8, U16, U32};
+use crate::types::Target;
 
 /// Rows to a block, and warps that share them.
 const ROWS: u32 = 4;

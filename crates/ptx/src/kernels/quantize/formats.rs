@@ -3,14 +3,14 @@
 //! Source of the layouts: ggml's `block_*` structures; of the arithmetic and its order: its
 //! `dequantize_row_*`.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::types::PtxType::{F16, F32, S8, S32, U8};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::types::PtxType::{F16, F32, S8, S32, U8};
 
 /// One of ggml's block formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
-    all(target_arch = "wasm32", feature = "js-ptx"),
+    all(target_arch = "wasm32", feature = "js"),
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]

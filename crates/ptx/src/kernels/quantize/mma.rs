@@ -20,14 +20,14 @@ use super::ring::Ring;
 use super::spans::{RUN, SPAN, Unpacking, Words};
 use super::window::{Row, Window};
 use super::{QuantFormat, QuantizeKernel};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{Combine, WARP, along_x, over_lanes};
-use crate::ptx::types::PtxType::{B32, F32, S32, U8, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::{Combine, WARP, along_x, over_lanes};
+use crate::types::PtxType::{B32, F32, S32, U8, U32};
+use crate::types::Target;
 
 /// Rows of a tile.
 pub(super) const ROWS: u32 = 16;

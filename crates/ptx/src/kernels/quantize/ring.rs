@@ -3,10 +3,10 @@
 use super::QuantizeKernel;
 use super::mma::{ROWS, WARPS, Warp};
 use super::window::{Row, Window};
-use crate::ptx::build::{ALL_LANES, Builder};
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::types::PtxType::{B32, S32, U32, U64};
+use crate::build::{ALL_LANES, Builder};
+use crate::inst::{Op, Operand, Reg};
+use crate::kernels::common::WARP;
+use crate::types::PtxType::{B32, S32, U32, U64};
 
 /// Spans of a warp in shared memory, one of which is being multiplied. With more of them under way
 /// the first ones come later: of 3, 4 and 6 each was slower.

@@ -8,9 +8,9 @@
 
 use super::formats::QuantFormat;
 use super::window::{Bytes, Place};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::types::PtxType::{B32, F16, F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::types::PtxType::{B32, F16, F32, U32};
 use std::cmp::Ordering;
 
 /// Weights of a span, and of a run.

@@ -2,9 +2,9 @@
 
 use super::formats::QuantFormat;
 use super::spans::SPAN;
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::types::PtxType::{B32, F16, F32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::types::PtxType::{B32, F16, F32};
 
 /// The layout of a row's part of a span in shared memory.
 #[derive(Clone, Copy)]

@@ -3,9 +3,9 @@
 //! all of its rows, so these can be cached there.
 
 use super::{Matrix, RowLayout};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::types::PtxType::{F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::types::PtxType::{F32, U32};
 
 /// The size of a copy in bytes: four elements.
 const UNIT: u32 = 16;

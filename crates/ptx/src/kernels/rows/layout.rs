@@ -1,9 +1,9 @@
 //! The assignment of threads to rows.
 
-use crate::ptx::error::{Error, Result};
-use crate::ptx::kernel::{Extent, Launch};
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::types::Target;
+use crate::error::{Error, Result};
+use crate::kernel::{Extent, Launch};
+use crate::kernels::common::WARP;
+use crate::types::Target;
 
 /// The number of threads of a multiprocessor whose registers hold loads.
 const HELD_THREADS: u32 = 1024;
@@ -72,7 +72,7 @@ impl RowLayout {
 
     /// Returns the fastest layout for rows of `cols` elements on GPUs that run code for `target`.
     /// For rows that the layout does not hold in registers, two kernels are faster, see
-    /// [`crate::ptx::SoftmaxKernel::statistics`].
+    /// [`crate::SoftmaxKernel::statistics`].
     pub fn for_target(cols: u32, target: Target) -> Self {
         let any = Self::for_cols(cols);
         if cols <= 8192 || any.width != 4 || target.capability() < 90 {
@@ -140,7 +140,7 @@ impl RowLayout {
     }
 
     /// Returns the oldest target that supports the layout.
-    pub(in crate::ptx::kernels) fn first_target(&self) -> Target {
+    pub(in crate::kernels) fn first_target(&self) -> Target {
         match (self.blocks, self.ahead) {
             (1, false) => Target::Sm70,
             (1, true) => Target::Sm80,
@@ -148,7 +148,7 @@ impl RowLayout {
         }
     }
 
-    pub(in crate::ptx::kernels) fn suffix(&self) -> String {
+    pub(in crate::kernels) fn suffix(&self) -> String {
         let held = self.held.map_or("any".to_owned(), |held| held.to_string());
         let RowLayout {
             group,
@@ -166,7 +166,7 @@ impl RowLayout {
     }
 
     /// Returns the launch of kernels that read `arrays` arrays of columns.
-    pub(in crate::ptx::kernels) fn launch(&self, arrays: u32) -> Launch {
+    pub(in crate::kernels) fn launch(&self, arrays: u32) -> Launch {
         let rows = if self.ahead {
             self.at_once(arrays)
         } else {
@@ -228,7 +228,7 @@ impl RowLayout {
         }
     }
 
-    pub(in crate::ptx::kernels) fn check(&self) -> Result<()> {
+    pub(in crate::kernels) fn check(&self) -> Result<()> {
         let valid = (self.group == WARP || self.group == self.threads)
             && self.threads.is_power_of_two()
             && (WARP..=1024).contains(&self.threads)

@@ -4,18 +4,18 @@
 
 use super::super::common::BlockReduce;
 use super::{Matrix, Reduce, Row, RowLayout};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch};
-use crate::ptx::kernels::common::Combine;
-use crate::ptx::types::PtxType::{F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch};
+use crate::kernels::common::Combine;
+use crate::types::PtxType::{F32, U32};
 
 const PART: u32 = RowLayout::PART;
 const THREADS: u32 = 256;
 
 /// The role of a kernel that works on rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::ptx::kernels) enum Share {
+pub(in crate::kernels) enum Share {
     /// The kernel processes whole rows.
     Whole,
     /// The kernel computes two numbers for each part.
@@ -25,7 +25,7 @@ pub(in crate::ptx::kernels) enum Share {
 }
 
 impl Share {
-    pub(in crate::ptx::kernels) fn suffix(self, layout: RowLayout) -> String {
+    pub(in crate::kernels) fn suffix(self, layout: RowLayout) -> String {
         match self {
             Share::Whole => layout.suffix(),
             Share::Statistics => format!("parts_v{}_statistics", layout.width),
@@ -34,7 +34,7 @@ impl Share {
     }
 
     /// Returns the launch of kernels that read `arrays` arrays of columns.
-    pub(in crate::ptx::kernels) fn launch(self, layout: RowLayout, arrays: u32) -> Launch {
+    pub(in crate::kernels) fn launch(self, layout: RowLayout, arrays: u32) -> Launch {
         if self == Share::Whole {
             return layout.launch(arrays);
         }
@@ -48,10 +48,10 @@ impl Share {
 }
 
 /// A part of a row, as a row of its own.
-pub(in crate::ptx::kernels) struct Part {
-    pub(in crate::ptx::kernels) row: Row,
+pub(in crate::kernels) struct Part {
+    pub(in crate::kernels) row: Row,
     /// The index of the part's first element in the row.
-    pub(in crate::ptx::kernels) first: Reg,
+    pub(in crate::kernels) first: Reg,
     /// The address of the row's numbers.
     numbers: Reg,
     parts: Reg,
@@ -62,7 +62,7 @@ pub(in crate::ptx::kernels) struct Part {
 impl Part {
     /// Returns this block's part, loaded to registers if it is used several times. The second
     /// kernel processes parts in reverse order, since the last ones read are still in the L2 cache.
-    pub(in crate::ptx::kernels) fn new(
+    pub(in crate::kernels) fn new(
         k: &mut Builder,
         (layout, share): (RowLayout, Share),
         matrix: &Matrix,
@@ -115,7 +115,7 @@ impl Part {
     }
 
     /// Stores the part's numbers.
-    pub(in crate::ptx::kernels) fn leave(&self, k: &mut Builder, numbers: [Reg; 2]) {
+    pub(in crate::kernels) fn leave(&self, k: &mut Builder, numbers: [Reg; 2]) {
         let thread = k.special(Special::TidX);
         let first = k.eq(thread, 0);
         k.when(first, |k| {
@@ -125,12 +125,12 @@ impl Part {
     }
 
     /// Returns the number of elements of the part.
-    pub(in crate::ptx::kernels) fn count(&self) -> Reg {
+    pub(in crate::kernels) fn count(&self) -> Reg {
         self.row.cols
     }
 
     /// Returns the number of elements of part `index` of the row.
-    pub(in crate::ptx::kernels) fn count_of(&self, k: &mut Builder, index: Reg) -> Reg {
+    pub(in crate::kernels) fn count_of(&self, k: &mut Builder, index: Reg) -> Reg {
         let before = k.mul(index, PART);
         let left = k.sub(self.cols, before);
         let count = k.min(left, PART);
@@ -138,7 +138,7 @@ impl Part {
     }
 
     /// Sums `f` of the numbers and the index of each part of the row.
-    pub(in crate::ptx::kernels) fn sum(
+    pub(in crate::kernels) fn sum(
         &self,
         k: &mut Builder,
         f: impl FnOnce(&mut Builder, [Reg; 2], Reg) -> Reg,
@@ -152,7 +152,7 @@ impl Part {
     }
 
     /// Returns the largest first number of all parts.
-    pub(in crate::ptx::kernels) fn max(&self, k: &mut Builder) -> Reg {
+    pub(in crate::kernels) fn max(&self, k: &mut Builder) -> Reg {
         let max = k.value(F32, f32::MIN);
         self.each(k, |k, [of_part, _], _| {
             Combine::Max.apply(k, max, of_part);

@@ -4,14 +4,14 @@ mod cache;
 mod mma;
 
 use super::heads::{CachedRows, MOST_HEAD};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{BlockReduce, Combine};
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::{BlockReduce, Combine};
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 use cache::Cache;
 use std::f32::consts::LOG2_E;
 
@@ -63,7 +63,7 @@ impl CachedAttentionKernel {
     }
 
     /// Creates a kernel for few tokens of many positions and a cache of f32, whose blocks share the positions of a head.
-    /// [`DecodeSumKernel`](crate::ptx::kernels::DecodeSumKernel) gives the results from what it writes.
+    /// [`DecodeSumKernel`](crate::kernels::DecodeSumKernel) gives the results from what it writes.
     ///
     /// In place of `mixed` it has `sums` (f32, `tokens × heads × splits × head_len`) and `stats` (f32, `tokens × heads ×
     /// splits × 2`: the largest score, in units of ln 2, and the sum of weights relative to it), and at the end `splits`

@@ -1,13 +1,13 @@
 //! Gated activations of rows.
 
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::gemm::activate;
-use crate::ptx::kernels::{Activation, Kernel};
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::gemm::activate;
+use crate::kernels::{Activation, Kernel};
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 const THREADS: u32 = 128;
 

@@ -6,13 +6,13 @@ mod row;
 mod slab;
 mod tiled;
 
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernel::PtxKernel;
-use crate::ptx::kernels::{Activation, Kernel};
-use crate::ptx::types::PtxType::{B32, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg};
+use crate::kernel::PtxKernel;
+use crate::kernels::{Activation, Kernel};
+use crate::types::PtxType::{B32, F32, U32};
+use crate::types::Target;
 pub use row::PackedRowKernel;
 
 /// The words of packed weights, row by row.

@@ -1,5 +1,5 @@
 """Writes random blocks of each format and what the `gguf` package (0.19.0) makes of them:
-`pip install gguf`, then `python3 tests/ptx/gguf/make.py`."""
+`pip install gguf`, then `python3 crates/ptx/tests/ptx/gguf/make.py`."""
 
 import pathlib
 

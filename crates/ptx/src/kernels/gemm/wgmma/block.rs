@@ -6,11 +6,11 @@
 //! and `B` along `n`, as they do in memory.
 
 use super::super::Product;
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, TensorBox};
-use crate::ptx::kernels::hopper::{Place, wait};
-use crate::ptx::types::PtxType::{self, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg, Special};
+use crate::kernel::{Extent, TensorBox};
+use crate::kernels::hopper::{Place, wait};
+use crate::types::PtxType::{self, U32};
 
 /// Warps that multiply. One lane of each says that a stage is free: each warp knows only that
 /// its own part of the products is done.

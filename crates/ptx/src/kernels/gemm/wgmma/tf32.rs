@@ -10,13 +10,13 @@
 
 use super::super::{GemmKernel, Product};
 use super::block::{Block, Ring, Work};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::kernel::PtxKernel;
-use crate::ptx::kernels::hopper::{Place, SWIZZLE, descriptor, wait};
-use crate::ptx::types::PtxType::{B32, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Operand, Reg};
+use crate::kernel::PtxKernel;
+use crate::kernels::hopper::{Place, SWIZZLE, descriptor, wait};
+use crate::types::PtxType::{B32, F32, U32};
+use crate::types::Target;
 
 /// Rows of the tile of `C`, the most columns of one `wgmma`; its columns are 64 for each group.
 pub(in super::super) const ROWS: u32 = 256;

@@ -1,10 +1,10 @@
 //! Tiles of `x` on their way to shared memory.
 
 use super::{Block, DEPTH, STAGE, STAGE_ROWS, THREADS, TILES, UNITS, swizzled};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Operand, Reg};
-use crate::ptx::kernels::quantize::spans::SPAN;
-use crate::ptx::types::PtxType::U32;
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg};
+use crate::kernels::quantize::spans::SPAN;
+use crate::types::PtxType::U32;
 
 /// Rows that the block copies at once.
 const PASS: u32 = THREADS / UNITS;

@@ -1,10 +1,10 @@
 //! Stores of the accumulators of a quantised matmul.
 
 use super::{Block, THREADS};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::Reg;
-use crate::ptx::kernels::gemm::narrow;
-use crate::ptx::types::PtxType::F32;
+use crate::build::Builder;
+use crate::inst::Reg;
+use crate::kernels::gemm::narrow;
+use crate::types::PtxType::F32;
 
 impl Block {
     /// Lane `4g + t` holds columns `2t` and the next of rows `g` and `g + 8` of each fragment.

@@ -1,14 +1,14 @@
 //! Quantised weights on their way from memory into a lane's right fragments.
 
 use super::{Block, DEPTH};
-use crate::ptx::build::{ALL_LANES, Builder};
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::kernels::fragments::rounded_pairs;
-use crate::ptx::kernels::quantize::QuantFormat;
-use crate::ptx::kernels::quantize::direct::Span;
-use crate::ptx::kernels::quantize::spans::{RUN, Scale, Unpacking, Words};
-use crate::ptx::types::PtxType::{B32, F32};
+use crate::build::{ALL_LANES, Builder};
+use crate::inst::{Op, Reg};
+use crate::kernels::common::WARP;
+use crate::kernels::fragments::rounded_pairs;
+use crate::kernels::quantize::QuantFormat;
+use crate::kernels::quantize::direct::Span;
+use crate::kernels::quantize::spans::{RUN, Scale, Unpacking, Words};
+use crate::types::PtxType::{B32, F32};
 
 /// The part of a row's span that is loaded while the previous one is multiplied: the first tile's
 /// words, and the scales of runs `2t` and `2t + 1`.

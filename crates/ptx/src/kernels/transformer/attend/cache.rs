@@ -1,10 +1,10 @@
 //! The rows of keys and values in a cache, as attention reads them.
 
 use super::{AT_ONCE, CachedRows, Params};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernels::common::wrapped;
-use crate::ptx::types::PtxType::{B32, F16, F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::kernels::common::wrapped;
+use crate::types::PtxType::{B32, F16, F32, U32};
 
 /// The keys and values of a head.
 pub(super) struct Cache {

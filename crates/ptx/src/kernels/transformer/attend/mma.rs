@@ -9,15 +9,15 @@ mod tile;
 
 use super::cache::{Cache, halves};
 use super::{CachedAttentionKernel, CachedRows, LOWEST, Params};
-use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{Combine, WARP, over_lanes, wrapped};
-use crate::ptx::kernels::fragments::{bf16_parts, multiply_parts};
-use crate::ptx::types::PtxType::{B32, F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::{Error, Result};
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::{Combine, WARP, over_lanes, wrapped};
+use crate::kernels::fragments::{bf16_parts, multiply_parts};
+use crate::types::PtxType::{B32, F32, U32};
+use crate::types::Target;
 use tile::Tile;
 
 const WARPS: u32 = 4;

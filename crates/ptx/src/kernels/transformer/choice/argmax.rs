@@ -1,13 +1,13 @@
 //! The index of the largest element.
 
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::types::PtxType::{F32, S32, U32};
-use crate::ptx::types::{PtxType, Target};
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::WARP;
+use crate::types::PtxType::{F32, S32, U32};
+use crate::types::{PtxType, Target};
 
 const WARPS: u32 = 32;
 const THREADS: u32 = WARPS * WARP;

@@ -2,13 +2,13 @@
 
 use super::rank::RankKernel;
 use super::weights::weight;
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 const RANKED: u32 = RankKernel::RANKED as u32;
 

@@ -1,13 +1,13 @@
 //! The largest elements, in order.
 
 use super::argmax::rank_of;
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::types::PtxType::{B32, F32, S32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::types::PtxType::{B32, F32, S32, U32};
+use crate::types::Target;
 
 /// Elements that a block sorts.
 const CHUNK: u32 = 1024;

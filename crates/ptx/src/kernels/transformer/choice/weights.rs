@@ -1,13 +1,13 @@
 //! Probabilities of tokens as fractions of the likeliest one's.
 
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{BlockReduce, Combine};
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::{BlockReduce, Combine};
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 const THREADS: u32 = 256;
 

@@ -3,15 +3,15 @@
 //! kernels have ended.
 
 use super::{Loaded, PackedFormat, PackedMatmulKernel, Params, Row, unit};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
-use crate::ptx::kernels::gemm::activate;
-use crate::ptx::kernels::{Activation, Kernel};
-use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::common::{Combine, WARP, over_lanes};
+use crate::kernels::gemm::activate;
+use crate::kernels::{Activation, Kernel};
+use crate::types::PtxType::{F32, U32};
+use crate::types::Target;
 
 const WARPS: u32 = 4;
 const THREADS: u32 = WARPS * WARP;

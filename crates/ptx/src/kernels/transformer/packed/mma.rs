@@ -7,15 +7,15 @@
 
 use super::slab::{Loads, Shape};
 use super::{PackedMatmulKernel, Params};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::WARP;
-use crate::ptx::kernels::fragments::{bf16_parts, load_matrices, multiply_parts};
-use crate::ptx::types::PtxType::{B32, F32};
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::kernels::common::WARP;
+use crate::kernels::fragments::{bf16_parts, load_matrices, multiply_parts};
+use crate::types::PtxType::{B32, F32};
+use crate::types::Target;
 
 const WARPS: u32 = 8;
 const THREADS: u32 = WARPS * WARP;

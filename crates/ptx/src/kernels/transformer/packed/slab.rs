@@ -1,9 +1,9 @@
 //! Slabs of columns of `x` and of weights, on their way from memory to shared memory.
 
 use super::{Loaded, Params, Row};
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::types::PtxType::{F32, U32};
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::types::PtxType::{F32, U32};
 
 /// A block's tile of `y`, and the slabs from which groups of threads compute it.
 pub(super) struct Shape {

@@ -4,13 +4,13 @@
 
 use super::slab::{Loads, Shape};
 use super::{PackedMatmulKernel, Params};
-use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
-use crate::ptx::types::PtxType::F32;
-use crate::ptx::types::Target;
+use crate::build::Builder;
+use crate::error::Result;
+use crate::inst::{Op, Reg, Special};
+use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernels::Kernel;
+use crate::types::PtxType::F32;
+use crate::types::Target;
 
 const GROUPS: u32 = 4;
 /// Threads of a group.

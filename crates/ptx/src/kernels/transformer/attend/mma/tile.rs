@@ -1,9 +1,9 @@
 //! Tiles of numbers in shared memory, from which tensor cores load matrices.
 
-use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernels::fragments::{bf16_parts, load_matrices};
-use crate::ptx::types::PtxType::B32;
+use crate::build::Builder;
+use crate::inst::{Op, Reg};
+use crate::kernels::fragments::{bf16_parts, load_matrices};
+use crate::types::PtxType::B32;
 
 /// Rows of bf16 in shared memory, the upper parts and then the lower ones.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! Conversions of 16-bit floating-point numbers, rounding to nearest, ties to even.
 
 /// Converts IEEE binary16 bits to `f32`.
+#[inline]
 pub fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let (exponent, fraction) = (u32::from(bits >> 10) & 0x1f, u32::from(bits & 0x3ff));
@@ -16,6 +17,7 @@ pub fn f16_to_f32(bits: u16) -> f32 {
 }
 
 /// Returns the bits of the IEEE binary16 number nearest to `value`.
+#[inline]
 pub fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
@@ -37,11 +39,13 @@ pub fn f32_to_f16(value: f32) -> u16 {
 }
 
 /// Converts bfloat16 bits to `f32`.
+#[inline]
 pub fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
 /// Returns the bits of the bfloat16 number nearest to `value`.
+#[inline]
 pub fn f32_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();
     if value.is_nan() {
