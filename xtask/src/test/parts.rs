@@ -137,7 +137,7 @@ fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// Runs clippy with all features, and with few: SIMD alone, PTX with it, and the examples with what each requires must
+/// Runs clippy with all features, and with few: SIMD alone, PTX or language models with it, and the examples with what each requires must
 /// build without warnings too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
@@ -146,7 +146,7 @@ fn clippy(context: &Context) -> Result<()> {
         "cargo clippy --workspace --exclude shaders-check --all-targets --all-features -- -D warnings"
     )
     .run()?;
-    for feature in ["", "ptx"] {
+    for feature in ["", "ptx", "llm"] {
         let alone = ["--no-default-features", "--features", feature];
         cmd!(sh, "cargo clippy {alone...} --lib -- -D warnings").run()?;
     }
