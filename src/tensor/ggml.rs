@@ -3,7 +3,7 @@
 mod k_quants;
 mod simple;
 // The layout of weights on GPUs; without one, only the bytes that it takes are reported.
-#[cfg_attr(not(any(feature = "gpu", feature = "cuda")), allow(dead_code))]
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 mod words;
 
 use crate::tensor::quantized::half::{bf16_to_f32, f16_to_f32};

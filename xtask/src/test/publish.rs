@@ -45,7 +45,7 @@ fn pack(context: &Context) -> Result<TempDir> {
     let target = project.target("");
     cmd!(sh, "cargo package --target-dir {target} {as_they_are...}").run()?;
     let unpacked = sh.create_temp_dir()?;
-    let mut config = "[patch.crates-io]\n".to_owned();
+    let mut patches = vec!["[patch.crates-io]".to_owned()];
     for name in CRATES {
         let version = project.locked_version(name)?;
         let archive = project.target(format!("package/{name}-{version}.crate"));
@@ -54,11 +54,14 @@ fn pack(context: &Context) -> Result<TempDir> {
         // With the present as their time: cargo would take the same old time for the same files.
         cmd!(sh, "tar -xzmf {archive} --strip-components 1 -C {folder}").run()?;
         if name != "relampago" {
-            config += &format!("{name} = {{ path = \"{name}\" }}\n");
+            patches.push(format!("{name} = {{ path = \"{name}\" }}"));
         }
     }
     // The registry has these crates only once they are published.
-    sh.write_file(unpacked.path().join(".cargo/config.toml"), config)?;
+    sh.write_file(
+        unpacked.path().join(".cargo/config.toml"),
+        patches.join("\n"),
+    )?;
     Ok(unpacked)
 }
 

@@ -1,7 +1,10 @@
 //! Matrices that go to a GPU while a model's file arrives.
 
 // Without the feature, no device is on such a GPU.
-#![cfg_attr(not(feature = "gpu"), allow(unreachable_code, unused_variables))]
+#![cfg_attr(
+    not(feature = "gpu"),
+    allow(unreachable_code, unused_variables, clippy::clone_on_copy)
+)]
 
 use super::super::weights::{Weight, Weights};
 use super::super::{Executor, Model, read};
