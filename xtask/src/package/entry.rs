@@ -75,7 +75,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
         }],
         scripts: COMPUTING,
         op_table: true,
-        limit: 250 * 1024,
+        limit: 251 * 1024,
     },
     Entry {
         name: "llm",
