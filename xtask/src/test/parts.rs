@@ -4,10 +4,11 @@ use super::engines::{self, Engine};
 use super::{Context, Part, dependent, exhaustive, layers, publish};
 use crate::demo;
 use crate::docs;
+use crate::files;
 use crate::package::{self, Package};
 use crate::setup::Model;
 use crate::wasm::Variant;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use std::fs;
 use xshell::{Cmd, cmd};
 
@@ -19,6 +20,10 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "layers",
         run: |context| layers::check(&context.project.root),
+    },
+    Part {
+        name: "js",
+        run: js,
     },
     Part {
         name: "clippy",
@@ -155,6 +160,18 @@ fn clippy(context: &Context) -> Result<()> {
         .run()?;
     }
     Ok(())
+}
+
+/// Checks the types of the scripts that have them, and runs the scripts' own tests, which stand beside them.
+fn js(context: &Context) -> Result<()> {
+    let Context { project, tools, .. } = context;
+    let (sh, tsc) = (&project.sh, tools.npm_bin.join("tsc"));
+    cmd!(sh, "{tsc} --project js").run()?;
+    let mut tests = files::list(&project.root.join("js"))?;
+    tests.retain(|path| path.to_string_lossy().ends_with(".test.js"));
+    ensure!(!tests.is_empty(), "there are no tests in js/");
+    // Stand-ins for modules have this condition in js/package.json.
+    Ok(cmd!(sh, "node --test --conditions=test {tests...}").run()?)
 }
 
 fn clippy_wasm(context: &Context) -> Result<()> {
