@@ -75,6 +75,10 @@ pub(super) const PACKAGE_PARTS: &[Part] = &[
         run: |context| package::run(context.project, context.tools).map(drop),
     },
     Part {
+        name: "wasm-pack",
+        run: wasm_pack,
+    },
+    Part {
         name: "site",
         run: site,
     },
@@ -225,6 +229,25 @@ fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
     // The runner gives a whole file of tests 20 seconds by default.
     let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
     engine.run(context, variant.select(test))
+}
+
+/// Builds the module that computes by wasm-pack, as users of the crate do, for its three targets, and tests what it writes.
+fn wasm_pack(context: &Context) -> Result<()> {
+    let Context { project, tools, .. } = context;
+    let (sh, wasm_pack) = (&project.sh, &tools.wasm_pack);
+    let out = project.target("wasm-pack");
+    for target in ["nodejs", "web", "bundler"] {
+        let folder = out.join(target);
+        let build = cmd!(
+            sh,
+            "{wasm_pack} --log-level warn build src/js/module --mode no-install --dev --target {target}
+             --out-dir {folder} -- --features computing"
+        );
+        Variant::SIMD128.select(tools.for_wasm(build)).run()?;
+    }
+    let test = project.pkg_tests().join("wasm-pack/wasm-pack.test.mjs");
+    let test = cmd!(sh, "node --test --test-reporter=spec {test}");
+    Ok(tools.for_browser(test)?.env("WASM_PACK", out).run()?)
 }
 
 /// Three files at a time: each waits for its browser for a part of the time.
