@@ -18,6 +18,7 @@ mod reduce;
 mod run;
 mod shape;
 mod slice;
+mod structure;
 mod tensor;
 mod tensors;
 #[cfg(all(test, not(target_arch = "wasm32")))]

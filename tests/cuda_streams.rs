@@ -1,4 +1,4 @@
-//! Streams, events, graphs and pinned memory, on NVIDIA GPUs; elsewhere there is nothing to show.
+//! Streams, events, graphs and pinned memory, on NVIDIA GPUs; elsewhere these tests are ignored.
 
 #![cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 
@@ -10,13 +10,9 @@ use std::time::Duration;
 /// The side of matrices, large enough that a missing wait is noticed.
 const SIDE: usize = 2048;
 
-/// The first GPU, or nothing where the lack of one was reported as it should be.
-fn device() -> Option<CudaDevice> {
-    match CudaDevice::open(0) {
-        Ok(device) => Some(device),
-        Err(Error::NoDriver { .. } | Error::NoDevice { .. }) => None,
-        Err(error) => panic!("{error}"),
-    }
+/// Opens the first GPU.
+fn device() -> CudaDevice {
+    CudaDevice::open(0).expect("an NVIDIA GPU")
 }
 
 fn numbers(count: usize) -> Vec<f32> {
@@ -30,8 +26,9 @@ fn square(device: &CudaDevice, a: &CudaBuffer<f32>, c: &mut CudaBuffer<f32>) -> 
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn results_do_not_depend_on_streams() {
-    let Some(device) = device() else { return };
+    let device = device();
     let x = numbers(SIDE * SIDE);
     let on_x = device.upload(&x).unwrap();
     let [mut y, mut z] = [0; 2].map(|_| device.zeros(x.len()).unwrap());
@@ -62,8 +59,9 @@ fn results_do_not_depend_on_streams() {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn default_queue_and_streams_wait_for_each_other() {
-    let Some(device) = device() else { return };
+    let device = device();
     let (x, stream) = (numbers(SIDE * SIDE), Stream::new(&device).unwrap());
     let on_x = device.upload(&x).unwrap();
     let [mut y, mut z] = [0; 2].map(|_| device.zeros(x.len()).unwrap());
@@ -81,8 +79,9 @@ fn default_queue_and_streams_wait_for_each_other() {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn events_measure_order_and_time() {
-    let Some(device) = device() else { return };
+    let device = device();
     let stream = Stream::new(&device).unwrap();
     let x = device.upload(&numbers(SIDE * SIDE)).unwrap();
     let mut y = device.zeros(x.len()).unwrap();
@@ -105,8 +104,9 @@ fn events_measure_order_and_time() {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn graph_replays_captured_work() {
-    let Some(device) = device() else { return };
+    let device = device();
     let x = numbers(SIDE * SIDE);
     let mut on_x = device.upload(&x).unwrap();
     let [mut y, mut z] = [0; 2].map(|_| device.zeros(x.len()).unwrap());
@@ -143,8 +143,9 @@ fn graph_replays_captured_work() {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn graph_allocates_memory_between_kernels() {
-    let Some(device) = device() else { return };
+    let device = device();
     if device.target() != Target::Sm90a {
         return;
     }
@@ -166,8 +167,9 @@ fn graph_allocates_memory_between_kernels() {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn capture_blocks_other_users_of_the_device() {
-    let Some(device) = device() else { return };
+    let device = device();
     let (a, mut c) = (device.upload(&[2.0]).unwrap(), device.zeros(1).unwrap());
     let graph = device.capture(|on| {
         std::thread::scope(|scope| scope.spawn(|| device.synchronize()).join().unwrap())?;
@@ -185,8 +187,9 @@ fn capture_blocks_other_users_of_the_device() {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn failed_capture_leaves_the_device_usable() {
-    let Some(device) = device() else { return };
+    let device = device();
     let (a, mut c) = (device.upload(&[2.0]).unwrap(), device.zeros(1).unwrap());
     let failed = device.capture(|on| on.matmul(&a, &a, &mut c, 1, 1, 2));
     assert!(matches!(failed, Err(Error::Length { .. })), "{failed:?}");
@@ -199,10 +202,9 @@ fn failed_capture_leaves_the_device_usable() {
 }
 
 #[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn invalid_use_returns_errors() {
-    let (Some(device), Some(again)) = (device(), device()) else {
-        return;
-    };
+    let (device, again) = (device(), device());
     let stream = Stream::new(&device).unwrap();
     let host = device.pinned::<f32>(3).unwrap();
     assert_eq!(host.as_slice().unwrap(), [0.0; 3]);

@@ -51,27 +51,27 @@ describe('the guide on pages', () => {
     await verifyPage(`${server.url}/index.html`).finally(() => server.close());
   }
 
-  test('plain', async () => {
+  test('a page that imports the package from its folder shows the product', async () => {
     const folder = prepared('plain', 'Plain page');
     cpSync(join(folder, 'node_modules/relampago'), join(folder, 'relampago'), { recursive: true });
     await verifyFolder(folder);
   });
 
-  test('a service worker', async () => {
+  test('the page of the service worker shows the product', async () => {
     const folder = prepared('service-worker', 'Service workers');
     cpSync(join(folder, 'node_modules/relampago'), join(folder, 'relampago'), { recursive: true });
     writeFileSync(join(folder, 'index.html'), `${PAGE}<script type="module" src="page.js"></script>`);
     await verifyFolder(folder);
   });
 
-  test('vite, built', async () => {
+  test('a page that Vite builds shows the product', async () => {
     const root = prepared('vite', 'Vite');
     await vite.build({ root, logLevel: 'warn', build: { assetsInlineLimit: 0 } });
     await verifyFolder(join(root, 'dist'));
     ran('Vite', 'build', vite);
   });
 
-  test('vite, by its development server', async () => {
+  test('a page from the development server of Vite shows the product', async () => {
     const root = prepared('vite-dev', 'Vite');
     const server = await vite.createServer({ root, logLevel: 'warn', server: { host: '127.0.0.1', port: 0 } });
     try {
@@ -83,7 +83,7 @@ describe('the guide on pages', () => {
     }
   });
 
-  test('webpack', async () => {
+  test('a page that webpack builds without warnings shows the product', async () => {
     const folder = prepared('webpack');
     const dist = join(folder, 'dist');
     const stats = await promisify(webpack)({ mode: 'production', context: folder, entry: { page: './page.js' }, output: { path: dist }, performance: false });
@@ -93,7 +93,7 @@ describe('the guide on pages', () => {
     ran('webpack', 'build', webpack);
   });
 
-  test('esbuild', async () => {
+  test('a page that esbuild builds shows the product', async () => {
     const folder = prepared('esbuild');
     node(folder, 'build.js');
     writeFileSync(join(folder, 'dist/index.html'), `${PAGE}<script type="module" src="page.js"></script>`);
@@ -103,7 +103,7 @@ describe('the guide on pages', () => {
 });
 
 describe('the guide in node', () => {
-  test('vite SSR', async () => {
+  test('Vite renders the product on the server, from sources and built', async () => {
     const root = prepared('vite-ssr', 'Vite SSR');
     assert.match(node(root, 'server.js'), new RegExp(PRODUCT));
     await vite.build({ root, logLevel: 'warn', build: { ssr: 'entry-server.js' } });

@@ -91,3 +91,30 @@ fn link_text(link: &Link, text: &str) -> Result<Vec<u8>> {
     // SAFETY: the driver's code has that many bytes and lives as long as the link.
     Ok(unsafe { std::slice::from_raw_parts(code.cast::<u8>(), bytes) }.to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::CudaDevice;
+    use crate::ptx::{GemmKernel, Kernel as _, PtxModule};
+
+    #[test]
+    #[ignore = "needs an NVIDIA GPU"]
+    fn a_second_compilation_comes_from_the_cache() {
+        let device = CudaDevice::open(0).expect("an NVIDIA GPU");
+        let context = device.context();
+        let built = GemmKernel::tiled().build(device.target()).unwrap();
+        let module = PtxModule::new(device.target()).with(built).unwrap();
+        // Another text in each process: nothing is cached for it yet.
+        let text = format!("{}\n// {}\n", module.emit(), std::process::id());
+        let file = cache_file(context, &text).unwrap();
+        let file = file.expect("a folder for caches");
+        assert_eq!(cache::read(&file), None);
+        let code = cubin(context, "gemm", &text).unwrap();
+        assert_eq!(cache::read(&file), Some(code));
+        // Marked code comes back only if nothing is compiled.
+        cache::write(&file, b"from the cache").unwrap();
+        assert_eq!(cubin(context, "gemm", &text).unwrap(), b"from the cache");
+        std::fs::remove_file(file).unwrap();
+    }
+}

@@ -29,7 +29,7 @@ fn matmul_of(format: WeightFormat) -> (&'static str, &'static str) {
     match format {
         WeightFormat::Q8_0 => ("matmul_q8_0", kernels::MATMUL_Q8_0),
         WeightFormat::Q4_0 => ("matmul_q4_0", kernels::MATMUL_Q4_0),
-        _ => ("matmul_f16", kernels::MATMUL_F16),
+        WeightFormat::F32 | WeightFormat::F16 => ("matmul_f16", kernels::MATMUL_F16),
     }
 }
 
@@ -38,7 +38,7 @@ fn unpack_of(format: WeightFormat) -> (&'static str, &'static str) {
     match format {
         WeightFormat::Q8_0 => ("unpack_q8_0", kernels::UNPACK_Q8_0),
         WeightFormat::Q4_0 => ("unpack_q4_0", kernels::UNPACK_Q4_0),
-        _ => ("unpack_f16", kernels::UNPACK_F16),
+        WeightFormat::F32 | WeightFormat::F16 => ("unpack_f16", kernels::UNPACK_F16),
     }
 }
 

@@ -85,11 +85,18 @@ enum Role {
     Before(usize),
 }
 
+/// A node of a kernel, with its operation.
+#[derive(Clone, Copy)]
+struct Member<'a> {
+    node: usize,
+    op: &'a Op,
+}
+
 /// A kernel while nodes are still being found for it.
 #[derive(Default)]
-struct Draft {
+struct Draft<'a> {
     /// The nodes, from the last to the first.
-    members: Vec<usize>,
+    members: Vec<Member<'a>>,
     inputs: Vec<usize>,
     head: Option<usize>,
 }
@@ -107,7 +114,7 @@ struct Fuser<'a> {
     reads: Vec<Vec<Read>>,
     /// The operations that read a node, and as which operand.
     users: Vec<Vec<(usize, usize)>>,
-    drafts: Vec<Draft>,
+    drafts: Vec<Draft<'a>>,
     /// The draft of each node, with its role there.
     roles: Vec<Option<(usize, Role)>>,
 }
@@ -134,8 +141,11 @@ pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Ker
         roles: vec![None; nodes.len()],
     };
     for node in (0..nodes.len()).rev() {
-        if live[node] && nodes[node].operation().is_some() {
-            fuser.place(node, fused && !outputs.contains(&node));
+        if let Some((op, _)) = nodes[node].operation()
+            && live[node]
+        {
+            let member = Member { node, op };
+            fuser.place(member, fused && !outputs.contains(&node));
         }
     }
     // Found from the last to the first.
@@ -217,28 +227,25 @@ fn is_by_rows(op: &Op) -> bool {
     op.class() == crate::ops::OpClass::Softmax
 }
 
-impl Fuser<'_> {
-    fn op(&self, node: usize) -> Option<&Op> {
+impl<'a> Fuser<'a> {
+    fn op(&self, node: usize) -> Option<&'a Op> {
         Some(self.nodes[node].operation()?.0)
     }
 
     /// Puts a node into the kernel that reads it, or into a new one.
-    fn place(&mut self, node: usize, fused: bool) {
+    fn place(&mut self, member: Member<'a>, fused: bool) {
+        let Member { node, op } = member;
         let place = if fused { self.joins(node) } else { None };
         let (draft, role) = place.unwrap_or_else(|| {
             self.drafts.push(Draft::default());
-            let role = if self.op(node).is_some_and(is_map) {
-                Role::After
-            } else {
-                Role::Head
-            };
+            let role = if is_map(op) { Role::After } else { Role::Head };
             (self.drafts.len() - 1, role)
         });
         self.roles[node] = Some((draft, role));
         let inputs = self.inputs_with(draft, node);
         let draft = &mut self.drafts[draft];
         draft.inputs = inputs;
-        draft.members.push(node);
+        draft.members.push(member);
         if role == Role::Head {
             draft.head = Some(node);
         }
@@ -291,7 +298,7 @@ impl Fuser<'_> {
         }
     }
 
-    fn finish(&self, index: usize, draft: &Draft) -> Kernel {
+    fn finish(&self, index: usize, draft: &Draft<'a>) -> Kernel {
         let mut members = draft.members.clone();
         members.reverse();
         let chain = |role: Role, end: usize| self.chain((index, role), &members, draft, end);
@@ -303,9 +310,9 @@ impl Fuser<'_> {
             }
             head = Some(Head { node, operands });
         }
-        let chain = chain(Role::After, draft.members[0]);
+        let chain = chain(Role::After, draft.members[0].node);
         Kernel {
-            members,
+            members: members.iter().map(|member| member.node).collect(),
             inputs: draft.inputs.clone(),
             head,
             chain,
@@ -313,12 +320,19 @@ impl Fuser<'_> {
     }
 
     /// The steps of a draft in one role, which end in a node.
-    fn chain(&self, role: (usize, Role), members: &[usize], draft: &Draft, end: usize) -> Chain {
-        let mut nodes = members.to_vec();
-        nodes.retain(|&node| self.roles[node] == Some(role));
+    fn chain(
+        &self,
+        role: (usize, Role),
+        members: &[Member<'_>],
+        draft: &Draft<'_>,
+        end: usize,
+    ) -> Chain {
+        let mut members = members.to_vec();
+        members.retain(|member| self.roles[member.node] == Some(role));
+        let nodes: Vec<usize> = members.iter().map(|member| member.node).collect();
         let (mut steps, mut repeats) = (Vec::new(), Vec::new());
-        for &node in &nodes {
-            steps.push(self.step(node, &nodes, &draft.inputs, &mut repeats));
+        for &member in &members {
+            steps.push(self.step(member, &nodes, &draft.inputs, &mut repeats));
         }
         Chain {
             blocks: share_blocks(&mut steps),
@@ -331,13 +345,13 @@ impl Fuser<'_> {
     /// A step of the chain that consists of the nodes `steps`. What it repeats is added to `repeats`.
     fn step(
         &self,
-        node: usize,
+        member: Member<'_>,
         steps: &[usize],
         inputs: &[usize],
         repeats: &mut Vec<Repeated>,
     ) -> Step {
         let mut operands = Vec::new();
-        for read in &self.reads[node] {
+        for read in &self.reads[member.node] {
             let operand = operand(read.node, steps, inputs);
             operands.push(match (operand, read.cycle) {
                 (Operand::Input(input), Some(cycle)) => {
@@ -351,9 +365,11 @@ impl Fuser<'_> {
                 _ => operand,
             });
         }
-        let op = match self.op(node) {
-            Some(Op::BiasAdd { .. }) => Op::VecAdd,
-            op => op.cloned().unwrap_or(Op::Neg),
+        // The chain repeats the bias, so only a sum is left.
+        let op = if matches!(member.op, Op::BiasAdd { .. }) {
+            Op::VecAdd
+        } else {
+            member.op.clone()
         };
         Step {
             op,

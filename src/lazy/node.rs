@@ -50,8 +50,15 @@ pub(super) enum Kind {
     },
     /// Elements of the last axis by their indices.
     Take,
-    UnpackBytes,
-    PackBytes,
+    /// Bytes of words as numbers from 0 to 1; byte `j` of word `i` becomes the element `i · 4 + j`, or `j · stride + i`
+    /// where the stride is not 1.
+    UnpackBytes {
+        stride: usize,
+    },
+    /// The inverse of `UnpackBytes`.
+    PackBytes {
+        stride: usize,
+    },
 }
 
 /// An operation of rows.

@@ -17,7 +17,7 @@ pub(super) struct View {
 
 /// A view of a view: axis `k` walks along `axes[k]` of the view below by `steps[k]`, or repeats where that is `None`.
 /// `starts` has the first index of each axis of the view below.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Walk {
     pub(super) axes: Vec<Option<usize>>,
     pub(super) steps: Vec<isize>,

@@ -101,8 +101,9 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             check_not_empty(op, len(0))?;
             check_limit("the length of `x`", len(0), MAX_EXACT_INDEX).map(|()| 1)
         }
-        // Elementwise operations and softmaxes of one vector: all inputs are as long as the result.
-        _ => {
+        Op::Softmax | Op::LogSoftmax => Ok(len(0)),
+        // All inputs are as long as the result.
+        _ if op.is_elementwise() => {
             // That is `a`, unless the operation is a custom one.
             let reason = if let Op::Custom(_) = op {
                 LIKE_FIRST
@@ -112,7 +113,14 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             (1..inputs.len()).try_for_each(|input| expect(input, len(0), reason))?;
             Ok(len(0))
         }
+        _ => Err(without_rule(op)),
     }
+}
+
+/// Creates the error of an operation that has no rule where it was given.
+#[cold]
+pub(crate) fn without_rule(op: &Op) -> Error {
+    Error::invalid("op", op.name(), "another operation")
 }
 
 /// Checks the lengths of a layer's input and weights. Returns the length of its result.
@@ -148,6 +156,7 @@ pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> R
 }
 
 /// [`check_len`] of a matrix; the reason has its sizes by name.
+#[inline(never)] // Many call it, and it is never slow.
 pub(crate) fn check_matrix(
     what: &'static str,
     [rows, cols]: [usize; 2],

@@ -2,6 +2,7 @@
 
 use super::shape::{
     MAX_EXACT_INDEX, check_len_for, check_limit, check_not_empty, invalid, product, volume,
+    without_rule,
 };
 use crate::error::Result;
 use crate::ops::Op;
@@ -51,7 +52,7 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             product("indices", rows, k)
         }
-        _ => Ok(len(0)),
+        _ => Err(without_rule(op)),
     }
 }
 

@@ -13,7 +13,7 @@ use super::matmul::matmul;
 use super::reduce::sum_lanes;
 use super::threads::{Cpu, share_out};
 use crate::alloc::scratch::Scratch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::{Matmul, OpClass};
 use crate::tensor::CacheType;
 pub(crate) use shape::AttentionShape;
@@ -42,8 +42,10 @@ pub(crate) fn attention(
     out: &mut [f32],
 ) -> Result<()> {
     let fits = shape.fits([queries.len(), keys.len(), values.len(), out.len()]);
-    debug_assert!(fits, "{shape:?}");
-    if !fits || out.is_empty() {
+    if !fits {
+        return Err(Error::invalid("shape", "another", "that of the arrays"));
+    }
+    if out.is_empty() {
         return Ok(());
     }
     let work = out.len() as u64 * shape.last() as u64 * 2;

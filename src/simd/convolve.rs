@@ -10,6 +10,7 @@ use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::threads;
 use crate::error::Result;
+use crate::ops::shape::check_matrix;
 use crate::ops::{Conv2d, Padding};
 use crate::runtime::NATIVE;
 use layout::{Layout, Rows, Source};
@@ -43,7 +44,8 @@ pub(super) fn convolve(
         *options
     };
     let (rows, cols) = options.output_shape();
-    if out.is_empty() || rows.checked_mul(cols) != Some(out.len()) {
+    check_matrix("result", [rows, cols], out.len(), "")?;
+    if out.is_empty() {
         return Ok(());
     }
     let bands = rows.div_ceil(layout::BAND).div_ceil(pieces);

@@ -4,10 +4,10 @@
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
 use super::isa::{Isa, ROUNDING, constant, constant_bits};
 use super::math;
-use crate::coefficients::{
+use crate::ops::Op;
+use relampago_coefficients::{
     ATANH, COSINE, ERF, EXP, LN2_HI, LN2_LO, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT, QUARTER_TURN, SINE,
 };
-use crate::ops::Op;
 
 /// Defines the functions and finds that of an operation. Light functions take less time than a load
 /// and a store, so fused loops apply several of them to elements in registers.
@@ -22,6 +22,14 @@ macro_rules! functions {
         binary! { $($pair |$pair_isa, $pair_a, $pair_b| $pair_y;)* }
         unary! { $($name $({ $($parameter),+ })? |$isa, $x| $y;)* }
         binary! { $($two |$two_isa, $two_a, $two_b| $two_y;)* }
+
+        /// The pattern of the operations that have a function here.
+        macro_rules! has_function {
+            () => {
+                $(Op::$light { .. })|* $(| Op::$pair)* $(| Op::$name { .. })* $(| Op::$two)*
+            };
+        }
+        pub(super) use has_function;
 
         /// Passes the function of an elementwise operation to the visitor. Returns `None` if the
         /// operation has none here.

@@ -29,6 +29,7 @@ use super::threads::{Cpu, THREADED, matmul_class, share};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::Matmul;
+use crate::ops::shape::{check_len, check_len_for, check_matrix};
 use crate::tensor::Plane;
 use columns::Columns;
 use panel::{Panels, Unpacked};
@@ -36,6 +37,10 @@ use product::Product;
 use std::ops::Range;
 
 /// `C = A · B`, `m × k` times `k × n`.
+///
+/// # Errors
+/// `LengthMismatch` of slices that do not have the lengths of the shape, `OutOfMemory` where there is no memory for
+/// packed operands.
 pub(super) fn matmul(
     isa: InstructionSet,
     pieces: usize,
@@ -51,9 +56,8 @@ pub(super) fn matmul(
         transpose_a,
         transpose_b,
     } = *options;
-    let lengths = [m.checked_mul(k), k.checked_mul(n), m.checked_mul(n)];
-    // Checked again because the kernels' pointers rely on it.
-    if c.is_empty() || lengths != [Some(a.len()), Some(b.len()), Some(c.len())] {
+    check_operands([m, k, n], [a.len(), b.len(), c.len()])?;
+    if c.is_empty() {
         return Ok(());
     }
     if k == 0 {
@@ -87,10 +91,10 @@ pub(super) fn matmul(
 }
 
 /// `C = A · B` of matrices at any strides: `C`, row-major, must have `a.rows × b.cols` values,
-/// and `A` as many columns as `B` has rows; else nothing is done.
+/// and `A` as many columns as `B` has rows.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for packed operands.
+/// `LengthMismatch` of other lengths, `OutOfMemory` where there is no memory for packed operands.
 pub(crate) fn multiply_planes(
     cpu: Cpu,
     (a_data, a): (&[f32], Plane),
@@ -98,11 +102,14 @@ pub(crate) fn multiply_planes(
     c: &mut [f32],
 ) -> Result<()> {
     let shape = [a.rows, a.cols, b.cols];
-    let within = a.end() <= a_data.len() && b.end() <= b_data.len();
     // Checked again because the kernels' pointers rely on it.
-    if c.is_empty() || !within || a.cols != b.rows || a.rows.checked_mul(b.cols) != Some(c.len()) {
+    check_len("the rows of `b`", a.cols, b.rows)?;
+    check_matrix("c", [a.rows, b.cols], c.len(), " (m × n)")?;
+    if c.is_empty() {
         return Ok(());
     }
+    check_within("a", a.end(), a_data.len())?;
+    check_within("b", b.end(), b_data.len())?;
     let matrix = |data: &[f32], offset: usize, row: usize, col: usize| Matrix {
         values: data[offset..].as_ptr(),
         row,
@@ -114,10 +121,10 @@ pub(crate) fn multiply_planes(
     unsafe { multiply(cpu.isa, pieces(cpu, shape), a, b, shape, c) }
 }
 
-/// `C = C + A · B`; the lengths are those of the shape, or nothing is done.
+/// `C = C + A · B`.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for packed operands, or for a product that is added after
+/// `LengthMismatch` of slices that do not have the lengths of the shape, `OutOfMemory` where there is no memory for packed operands, or for a product that is added after
 /// it was computed: one with a vector.
 pub(crate) fn multiply_add(
     cpu: Cpu,
@@ -127,9 +134,8 @@ pub(crate) fn multiply_add(
     c: &mut [f32],
 ) -> Result<()> {
     let Matmul { m, k, n, .. } = *options;
-    let lengths = [m.checked_mul(k), k.checked_mul(n), m.checked_mul(n)];
-    // Checked again because the kernels' pointers rely on it.
-    if c.is_empty() || k == 0 || lengths != [Some(a.len()), Some(b.len()), Some(c.len())] {
+    check_operands([m, k, n], [a.len(), b.len(), c.len()])?;
+    if c.is_empty() || k == 0 {
         return Ok(());
     }
     let pieces = pieces(cpu, [m, k, n]);
@@ -144,6 +150,18 @@ pub(crate) fn multiply_add(
     let b = Unpacked(Matrix::new(b, [n, k], !options.transpose_b));
     // SAFETY: the lengths are those of the shapes.
     unsafe { multiply_onto(cpu.isa, pieces, a, b, [m, k, n], c, true) }
+}
+
+/// Checks the lengths of `A`, `B` and `C` again because the kernels' pointers rely on them.
+fn check_operands([m, k, n]: [usize; 3], [a, b, c]: [usize; 3]) -> Result<()> {
+    check_matrix("a", [m, k], a, " (m × k)")?;
+    check_matrix("b", [k, n], b, " (k × n)")?;
+    check_matrix("c", [m, n], c, " (m × n)")
+}
+
+/// Checks that a plane ends within its values.
+fn check_within(what: &'static str, end: usize, len: usize) -> Result<()> {
+    check_len_for(what, end.max(len), len, " at least, where its view ends")
 }
 
 /// Returns the number of pieces into which a matmul should be split.

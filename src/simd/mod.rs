@@ -59,6 +59,7 @@ pub(crate) use {
 use crate::error::Result;
 use crate::ops::{AxisFold, Matmul, Op};
 use elementwise::add_bias;
+use functions::has_function;
 use norm::norm;
 pub(crate) use reduce::argmax;
 use reduce::{dot, fold, mean, sum};
@@ -73,12 +74,6 @@ use softmax::softmax_rows;
 /// # Errors
 /// `OutOfMemory` where there is no memory for packed matrices and padded rows.
 pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-    if let Op::MatmulCached(call) = op {
-        return matmul::multiply_cached(cpu, call, inputs[0], out);
-    }
-    if let Op::CustomReduce(call) = op {
-        return call.run((cpu.isa, cpu.threads), inputs[0], out);
-    }
     let pieces = cpu.pieces(op, inputs);
     match row_len(op) {
         Some(row) if pieces > 1 => {
@@ -94,10 +89,10 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
                     }
                 });
                 let inputs: Vec<&[f32]> = inputs.collect();
-                execute_in_pieces(cpu.isa, 1, op, &inputs, out)
+                execute_in_pieces(cpu, 1, op, &inputs, out)
             })
         }
-        _ => execute_in_pieces(cpu.isa, pieces, op, inputs, out),
+        _ => execute_in_pieces(cpu, pieces, op, inputs, out),
     }
 }
 
@@ -110,12 +105,13 @@ fn row_len(op: &Op) -> Option<usize> {
 }
 
 fn execute_in_pieces(
-    isa: InstructionSet,
+    cpu: Cpu,
     pieces: usize,
     op: &Op,
     inputs: &[&[f32]],
     out: &mut [f32],
 ) -> Result<()> {
+    let isa = cpu.isa;
     let x = inputs.first().copied().unwrap_or_default();
     let b = inputs.get(1).copied().unwrap_or_default();
     match *op {
@@ -168,7 +164,11 @@ fn execute_in_pieces(
         Op::Min => write(out, fold(isa, functions::Minimum, x)),
         Op::Mean => write(out, mean(isa, x)),
         Op::Argmax => write(out, argmax(isa, x) as f32),
-        _ => elementwise(isa, op, inputs, out),
+        // These two divide their own work.
+        Op::MatmulCached(ref call) => return matmul::multiply_cached(cpu, call, x, out),
+        Op::CustomReduce(ref call) => return call.run((isa, cpu.threads), x, out),
+        Op::Custom(ref call) => call.run(isa, inputs, out),
+        has_function!() => elementwise::run(isa, op, inputs, out),
     }
     Ok(())
 }

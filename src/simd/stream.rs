@@ -9,6 +9,7 @@ use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
 use crate::alloc::scratch::Scratch;
 use crate::error::Result;
+use crate::ops::shape::without_rule;
 use crate::ops::{Conv2d, Op};
 
 /// Values in a piece: two inputs and a result stay in a second-level cache.
@@ -38,14 +39,15 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
 /// validated; a reduction's result is returned and not stored.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for pieces.
+/// `InvalidArgument` of another operation, `OutOfMemory` where there is no memory for pieces.
 pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     match *op {
         Op::Softmax => softmax(isa, false, stream).map(|()| 0.0),
         Op::LogSoftmax => softmax(isa, true, stream).map(|()| 0.0),
         Op::Convolve2d { options } => convolve(isa, options, stream).map(|()| 0.0),
         _ if op.is_scalar() => reduction(isa, op, stream),
-        _ => elementwise(isa, op, stream).map(|()| 0.0),
+        _ if op.is_elementwise() => elementwise(isa, op, stream).map(|()| 0.0),
+        _ => Err(without_rule(op)),
     }
 }
 
@@ -115,18 +117,19 @@ fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f6
         if op.inputs().len() > 1 {
             stream.load(1, at, &mut b[..len]);
         }
-        progress.add(isa, op, at, [&a[..len], &b[..len]]);
+        progress.add(isa, op, at, [&a[..len], &b[..len]])?;
     }
     Ok(match op {
         Op::Argmax => progress.index as f64,
         Op::Max | Op::Min => f64::from(progress.extreme),
         Op::Mean => f64::from((progress.sum / len as f64) as f32),
-        _ => f64::from(progress.sum as f32),
+        Op::Sum | Op::Dot => f64::from(progress.sum as f32),
+        _ => return Err(without_rule(op)),
     })
 }
 
 impl Progress {
-    fn add(&mut self, isa: InstructionSet, op: &Op, at: usize, [a, b]: [&[f32]; 2]) {
+    fn add(&mut self, isa: InstructionSet, op: &Op, at: usize, [a, b]: [&[f32]; 2]) -> Result<()> {
         // The first piece is alone.
         let both = |extreme: f32, piece: f32| [if at == 0 { piece } else { extreme }, piece];
         match op {
@@ -146,8 +149,10 @@ impl Progress {
                     (self.extreme, self.index) = (a[index], at + index);
                 }
             }
-            _ => self.sum += dispatch(isa, Sum(Values(a))),
+            Op::Sum | Op::Mean => self.sum += dispatch(isa, Sum(Values(a))),
+            _ => return Err(without_rule(op)),
         }
+        Ok(())
     }
 }
 

@@ -31,3 +31,37 @@ fn noise(len: usize, seed: u32) -> Vec<f32> {
     };
     (0..len).map(|_| next()).collect()
 }
+
+/// Every elementwise operation of the table has a function here, so that no result is left as it was.
+#[test]
+fn elementwise_operations_write_their_results() {
+    for op in crate::ops::OPS.iter().flat_map(|row| row.samples) {
+        if !op.is_elementwise() {
+            continue;
+        }
+        let input = [0.5; 5];
+        let mut out = [f32::NAN; 5];
+        super::elementwise(
+            crate::instruction_set::InstructionSet::Scalar,
+            op,
+            &vec![&input[..]; op.inputs().len()],
+            &mut out,
+        );
+        assert!(out.iter().all(|y| !y.is_nan()), "{op:?}: {out:?}");
+    }
+}
+
+#[test]
+fn matmuls_of_wrong_lengths_are_errors() {
+    let isa = crate::instruction_set::InstructionSet::Scalar;
+    let cpu = super::Cpu { isa, threads: 1 };
+    let shape = crate::ops::Matmul::new(2, 3, 2);
+    for lengths in [[5, 6, 4], [6, 7, 4], [6, 6, 3], [6, 6, 0]] {
+        let [a, b, mut c] = lengths.map(|len| vec![1.0; len]);
+        let code = |result: crate::error::Result<()>| result.err().map(|error| error.code());
+        let plain = super::matmul::matmul(isa, 1, &shape, &a, &b, &mut c);
+        assert_eq!(code(plain), Some("LENGTH_MISMATCH"), "{lengths:?}");
+        let added = super::multiply_add(cpu, &shape, &a, &b, &mut c);
+        assert_eq!(code(added), Some("LENGTH_MISMATCH"), "{lengths:?}");
+    }
+}

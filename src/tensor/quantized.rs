@@ -7,15 +7,12 @@
 //! walk down some columns reads memory front to back.
 
 mod blocks;
-// The file stands alone, so that PTX needs nothing else of the crate.
-#[allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
-#[path = "../ptx/half.rs"]
-pub(crate) mod half;
 
 use crate::error::{Error, Result};
 use crate::ops::shape::{check_matrix, product};
 use crate::tensor::{BoundView, TensorView};
-use half::{f16_to_f32, f32_to_f16};
+pub(crate) use relampago_coefficients::half;
+use relampago_coefficients::half::{f16_to_f32, f32_to_f16};
 
 /// Rows of the matrix that share a scale.
 pub(crate) const BLOCK: usize = 32;
@@ -192,7 +189,7 @@ impl QuantizedWeights {
         match self.format {
             WeightFormat::Q8_0 => f32::from(bits as i8) * scale,
             WeightFormat::Q4_0 => ((bits & 15) as f32 - 8.0) * scale,
-            _ => f16_to_f32(bits as u16),
+            WeightFormat::F32 | WeightFormat::F16 => f16_to_f32(bits as u16),
         }
     }
 
@@ -240,7 +237,9 @@ impl QuantizedWeights {
                     (quotient(weights[i], scale, 7.0) + 8) as u32
                 });
             }
-            _ => self.store(block, col, 0, |i| f32_to_f16(weights[i]).into()),
+            WeightFormat::F32 | WeightFormat::F16 => {
+                self.store(block, col, 0, |i| f32_to_f16(weights[i]).into());
+            }
         }
     }
 

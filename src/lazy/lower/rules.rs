@@ -1,6 +1,6 @@
 //! How each kind of node becomes a view.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lazy::lower::{Recording, matmul, reduce};
 use crate::lazy::node::{Kind, Rows};
 use crate::lazy::shape::size_of;
@@ -14,45 +14,100 @@ pub(super) fn lower(
     inputs: &[&View],
     shape: &[usize],
 ) -> Result<View> {
-    match (kind, inputs) {
-        (Kind::Constant(value), _) => recording.constant(*value),
-        (Kind::Elementwise(op), _) => elementwise(recording, op, inputs, shape),
-        (Kind::Concat { axis }, _) => concat(recording, inputs, *axis),
-        (Kind::Rows { axis, rows }, [x, others @ ..]) => {
+    match kind {
+        Kind::Constant(value) => recording.constant(*value),
+        Kind::Range => recording.range(size_of(shape)),
+        Kind::Elementwise(op) => elementwise(recording, op, inputs, shape),
+        Kind::Concat { axis } => concat(recording, inputs, *axis),
+        Kind::Rows { axis, rows } => {
+            let (x, others) = first(inputs)?;
             along_axis(recording, *rows, *axis, x, others)
         }
-        (Kind::View(walk), [x]) => Ok(x.walked(shape, walk)),
-        (Kind::Reshape, [x]) => reshape(recording, x, shape),
-        (
-            Kind::Reduce {
-                fold,
-                axes,
-                keep_dims,
-            },
-            [x],
-        ) => reduce::reduce(recording, *fold, axes, *keep_dims, x),
-        (
-            Kind::CustomReduce {
-                reduction,
-                axes,
-                keep_dims,
-            },
-            [x],
-        ) => reduce::custom_reduce(recording, *reduction, axes, *keep_dims, x),
-        (Kind::TopK { k }, [x]) => top_k(recording, x, *k, shape),
-        (Kind::Matmul, [a, b]) => matmul::matmul(recording, a, b, shape),
-        (Kind::Convolve(options), [x, weights]) => {
+        Kind::View(walk) => {
+            let [x] = exactly(inputs)?;
+            Ok(x.walked(shape, walk))
+        }
+        Kind::Reshape => {
+            let [x] = exactly(inputs)?;
+            reshape(recording, x, shape)
+        }
+        Kind::Reduce {
+            fold,
+            axes,
+            keep_dims,
+        } => {
+            let [x] = exactly(inputs)?;
+            reduce::reduce(recording, *fold, axes, *keep_dims, x)
+        }
+        Kind::CustomReduce {
+            reduction,
+            axes,
+            keep_dims,
+        } => {
+            let [x] = exactly(inputs)?;
+            reduce::custom_reduce(recording, *reduction, axes, *keep_dims, x)
+        }
+        Kind::TopK { k } => {
+            let [x] = exactly(inputs)?;
+            top_k(recording, x, *k, shape)
+        }
+        Kind::Matmul => {
+            let [a, b] = exactly(inputs)?;
+            matmul::matmul(recording, a, b, shape)
+        }
+        Kind::Convolve(options) => {
+            let [x, weights] = exactly(inputs)?;
             let ids = [recording.in_order(x)?, recording.in_order(weights)?];
             let options = *options;
             recording.call(Op::ConvolveLayer { options }, &ids, shape)
         }
-        (Kind::Gather { axis }, [x, indices]) => gather(recording, x, indices, *axis),
-        (Kind::Take, [x, indices]) => take(recording, x, indices, shape),
-        (Kind::UnpackBytes, [x]) => in_order(recording, Op::UnpackBytes { stride: 1 }, x, shape),
-        (Kind::PackBytes, [x]) => in_order(recording, Op::PackBytes { stride: 1 }, x, shape),
-        // The other kinds have the inputs that stand above.
-        _ => recording.range(size_of(shape)),
+        Kind::Gather { axis } => {
+            let [x, indices] = exactly(inputs)?;
+            gather(recording, x, indices, *axis)
+        }
+        Kind::Take => {
+            let [x, indices] = exactly(inputs)?;
+            take(recording, x, indices, shape)
+        }
+        Kind::UnpackBytes { stride } => {
+            let [x] = exactly(inputs)?;
+            in_order(recording, Op::UnpackBytes { stride: *stride }, x, shape)
+        }
+        Kind::PackBytes { stride } => {
+            let [x] = exactly(inputs)?;
+            in_order(recording, Op::PackBytes { stride: *stride }, x, shape)
+        }
     }
+}
+
+/// Returns the inputs of a kind that takes `N`.
+///
+/// # Errors
+/// `LengthMismatch` of another number of inputs.
+fn exactly<'a, const N: usize>(inputs: &[&'a View]) -> Result<[&'a View; N]> {
+    let count = inputs.len();
+    inputs.try_into().or_else(|_| miscounted(N, count))
+}
+
+/// Returns the first input and the others.
+///
+/// # Errors
+/// `LengthMismatch` without inputs.
+fn first<'a, 'b>(inputs: &'b [&'a View]) -> Result<(&'a View, &'b [&'a View])> {
+    match inputs {
+        [x, others @ ..] => Ok((x, others)),
+        [] => miscounted(1, 0),
+    }
+}
+
+/// Returns the error of a node whose inputs are not as many as its kind takes.
+fn miscounted<T>(expected: usize, actual: usize) -> Result<T> {
+    Err(Error::LengthMismatch {
+        what: "inputs",
+        expected,
+        actual,
+        reason: "",
+    })
 }
 
 /// Returns the axes that an elementwise operation walks, in order: without those along which all operands repeat, and
@@ -132,7 +187,7 @@ fn concat(recording: &mut Recording<'_>, inputs: &[&View], axis: usize) -> Resul
         }
         views = joined;
     }
-    Ok(views.swap_remove(0))
+    views.pop().map_or_else(|| miscounted(1, 0), Ok)
 }
 
 /// Joins two tensors along an axis: the rows of two matrices.
@@ -184,4 +239,57 @@ fn take(recording: &mut Recording<'_>, x: &View, indices: &View, shape: &[usize]
     let rows = x.size() / cols;
     let ids = [recording.in_order(x)?, recording.in_order(indices)?];
     recording.call(Op::TakeAlongRows { rows, cols, k }, &ids, shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::batch::GpuCommandBatch;
+    use crate::device::{Backend, GpuDevice};
+    use crate::lazy::view::Walk;
+    use crate::ops::{AxisFold, Conv2d, ConvLayer};
+
+    /// A node that lost its inputs must not compute another one's numbers.
+    #[test]
+    fn kinds_without_their_inputs_are_errors() -> Result<()> {
+        let kinds = [
+            Kind::View(Walk {
+                axes: vec![Some(0)],
+                steps: vec![1],
+                starts: vec![0],
+            }),
+            Kind::Reshape,
+            Kind::Reduce {
+                fold: AxisFold::Sum,
+                axes: vec![0],
+                keep_dims: false,
+            },
+            Kind::Rows {
+                axis: 0,
+                rows: Rows::Softmax,
+            },
+            Kind::Matmul,
+            Kind::Convolve(ConvLayer::new(Conv2d::valid(1, 1, 1, 1), 1, 1)),
+            Kind::Concat { axis: 0 },
+            Kind::Gather { axis: 0 },
+            Kind::TopK { k: 1 },
+            Kind::Take,
+            Kind::UnpackBytes { stride: 1 },
+            Kind::PackBytes { stride: 1 },
+        ];
+        let device = GpuDevice::builder().backend(Backend::Simd).build()?;
+        let mut batch = GpuCommandBatch::new(device);
+        let mut recording = Recording {
+            batch: &mut batch,
+            shared: HashMap::new(),
+        };
+        for kind in kinds {
+            let error = lower(&mut recording, &kind, &[], &[2]).err();
+            let code = error.map(|error| error.code());
+            assert_eq!(code, Some("LENGTH_MISMATCH"), "{kind:?}");
+        }
+        Ok(())
+    }
 }

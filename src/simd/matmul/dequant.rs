@@ -4,6 +4,7 @@ use super::panel::{KC, MADE_COLS, Part, Strips};
 use super::tile::VECTORS;
 use super::{BLOCK_COLS, Matrix, multiply, pieces};
 use crate::error::Result;
+use crate::ops::shape::check_matrix;
 use crate::simd::half::widen_finite;
 use crate::simd::isa::{Isa, MAX_LANES, ROUNDING};
 use crate::simd::threads::Cpu;
@@ -12,11 +13,10 @@ use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat, Wor
 /// The prefetch distance in words: they are read from memory front to back.
 const AHEAD: usize = 512;
 
-/// `C = A · B` of row-major matrices: `m × k` values of `A`, `m × n` of `C`; else nothing is
-/// done.
+/// `C = A · B` of row-major matrices: `m × k` values of `A`, `m × n` of `C`.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for panels.
+/// `LengthMismatch` of other lengths, `OutOfMemory` where there is no memory for panels.
 pub(crate) fn multiply_words(
     cpu: Cpu,
     weights: &QuantizedWeights,
@@ -25,9 +25,10 @@ pub(crate) fn multiply_words(
     m: usize,
 ) -> Result<()> {
     let [k, n] = weights.shape();
-    let lengths = [m.checked_mul(k), m.checked_mul(n)];
     // Checked again because the kernels' pointers rely on it.
-    if c.is_empty() || lengths != [Some(a.len()), Some(c.len())] {
+    check_matrix("a", [m, k], a.len(), " (m × k)")?;
+    check_matrix("c", [m, n], c.len(), " (m × n)")?;
+    if c.is_empty() {
         return Ok(());
     }
     if k == 0 {
@@ -41,7 +42,9 @@ pub(crate) fn multiply_words(
         match weights.format {
             WeightFormat::Q8_0 => multiply(cpu.isa, pieces, a, Words(weights, Q8), shape, c),
             WeightFormat::Q4_0 => multiply(cpu.isa, pieces, a, Words(weights, Q4), shape, c),
-            _ => multiply(cpu.isa, pieces, a, Words(weights, F16), shape, c),
+            WeightFormat::F32 | WeightFormat::F16 => {
+                multiply(cpu.isa, pieces, a, Words(weights, F16), shape, c)
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{Matrix, multiply, pack, pieces};
 use crate::alloc::scratch::Scratch;
 use crate::error::Result;
 use crate::ops::OpClass;
+use crate::ops::shape::check_matrix;
 use crate::simd::isa::{Isa, MAX_LANES, dispatch};
 use crate::simd::threads::{Cpu, share_out};
 use crate::tensor::ggml::{MAX_BLOCK, WeightType};
@@ -54,7 +55,7 @@ impl<'a> BlockMatrix<'a> {
 /// `y = x · Wᵀ` for each row of `x`, which has as many values as the matrix columns.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for panels.
+/// `LengthMismatch` of other lengths, `OutOfMemory` where there is no memory for panels.
 pub(crate) fn multiply_blocks(
     cpu: Cpu,
     weights: BlockMatrix<'_>,
@@ -64,7 +65,9 @@ pub(crate) fn multiply_blocks(
     let (k, n) = (weights.cols, weights.rows);
     let m = x.len() / k;
     // Checked because the kernels' pointers rely on it.
-    if m * k != x.len() || m.checked_mul(n) != Some(y.len()) || y.is_empty() {
+    check_matrix("x", [m, k], x.len(), " (m × k)")?;
+    check_matrix("y", [m, n], y.len(), " (m × n)")?;
+    if y.is_empty() {
         return Ok(());
     }
     if m < GEMM_ROWS {

@@ -6,6 +6,7 @@ use super::tile::VECTORS;
 use super::{Matrix, multiply, pieces};
 use crate::alloc::scratch::Scratch;
 use crate::error::Result;
+use crate::ops::shape::check_matrix;
 use crate::simd::InstructionSet;
 use crate::simd::isa::{Isa, Kernel, dispatch};
 use crate::simd::threads::Cpu;
@@ -61,9 +62,10 @@ impl Packed {
     /// `OutOfMemory` where there is no memory to pack `A`.
     pub(crate) fn multiply(&self, cpu: Cpu, a: &[f32], c: &mut [f32], m: usize) -> Result<()> {
         let (k, n) = (self.k, self.n);
-        let lengths = [m.checked_mul(k), m.checked_mul(n)];
         // Checked again because the kernels' pointers rely on it.
-        if c.is_empty() || lengths != [Some(a.len()), Some(c.len())] {
+        check_matrix("a", [m, k], a.len(), " (m × k)")?;
+        check_matrix("c", [m, n], c.len(), " (m × n)")?;
+        if c.is_empty() {
             return Ok(());
         }
         if k == 0 {

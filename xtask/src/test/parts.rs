@@ -1,7 +1,7 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
 use super::engines::{self, Engine};
-use super::{Context, Part, dependent, exhaustive, layers, publish};
+use super::{Context, Part, counted, dependent, exhaustive, layers, publish};
 use crate::demo;
 use crate::docs;
 use crate::files;
@@ -128,9 +128,13 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
 
 /// The packages of the native tests; the part that needs PTX's assembler runs some of them.
 /// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
-const TESTED: [&str; 7] = [
+const TESTED: [&str; 11] = [
     "-p",
     "relampago",
+    "-p",
+    "relampago-coefficients",
+    "-p",
+    "relampago-ptx",
     "-p",
     "xtask",
     "-p",
@@ -142,7 +146,7 @@ fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// Runs clippy with all features, and with few: SIMD alone, PTX with it, and the examples with what each requires must
+/// Runs clippy with all features, and with few: SIMD alone, PTX or language models with it, and the examples with what each requires must
 /// build without warnings too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
@@ -151,7 +155,7 @@ fn clippy(context: &Context) -> Result<()> {
         "cargo clippy --workspace --exclude shaders-check --all-targets --all-features -- -D warnings"
     )
     .run()?;
-    for feature in ["", "ptx"] {
+    for feature in ["", "ptx", "llm"] {
         let alone = ["--no-default-features", "--features", feature];
         cmd!(sh, "cargo clippy {alone...} --lib -- -D warnings").run()?;
     }
@@ -188,7 +192,11 @@ fn clippy_wasm(context: &Context) -> Result<()> {
         let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
         clippy.run()?;
     }
-    Ok(())
+    let clippy = cmd!(
+        context.project.sh,
+        "cargo clippy -p relampago-ptx --features js --target wasm32-unknown-unknown -- -D warnings"
+    );
+    Ok(context.tools.for_wasm(clippy).run()?)
 }
 
 /// Builds the documentation's site with the types of the package that was built, and checks its links.
@@ -202,7 +210,33 @@ fn native(context: &Context) -> Result<()> {
     let test = cmd!(context.project.sh, "cargo test {TESTED...} --no-fail-fast");
     let models = context.project.cache.join("models");
     let test = test.env("RELAMPAGO_MODELS", models);
-    Ok(with_gpu(context, test)?.run()?)
+    with_gpu(context, test)?.run()?;
+    cuda(context)
+}
+
+/// Runs the tests that are ignored because they need an NVIDIA GPU, by name, where its driver finds one.
+fn cuda(context: &Context) -> Result<()> {
+    let sh = &context.project.sh;
+    let listed = cmd!(sh, "nvidia-smi --list-gpus")
+        .quiet()
+        .ignore_stderr()
+        .read();
+    if !listed.is_ok_and(|gpus| gpus.starts_with("GPU ")) {
+        println!("No NVIDIA GPU: the tests that are ignored above without one were skipped.");
+        return Ok(());
+    }
+    for test in ["cuda", "cuda_backend", "cuda_streams"] {
+        let ignored = cmd!(
+            sh,
+            "cargo test {TESTED...} --test {test} -- --ignored --nocapture"
+        );
+        counted::run(ignored)?;
+    }
+    let name = "cuda::compile::tests::a_second_compilation_comes_from_the_cache";
+    counted::run(cmd!(
+        sh,
+        "cargo test {TESTED...} --lib -- --ignored --exact {name}"
+    ))
 }
 
 /// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
