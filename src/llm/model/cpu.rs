@@ -17,7 +17,7 @@ use super::steps::{Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::{Error, Result};
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::ops::Op;
 use crate::runtime::{Slice, pause};
 use crate::simd::{AttentionShape, BlockMatrix, Cpu, attention, execute, multiply_blocks};

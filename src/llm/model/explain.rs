@@ -4,7 +4,7 @@ use super::Model;
 use super::steps::{Slot, Step};
 use super::weights::Weight;
 use crate::device::Backend;
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::llm::ModelStep;
 
 impl Model {

@@ -3,7 +3,7 @@
 use super::{Kept, Model, Scaled, State};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
-use crate::graph::transformer::BLOCK;
+use crate::graph::steps::BLOCK;
 use crate::runtime::pause;
 use std::ops::Range;
 

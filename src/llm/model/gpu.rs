@@ -15,8 +15,8 @@ use super::steps::{Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::transformer::{
-    Attention, HeadPlaces, HeadRotation, Norm, Product, TransformerBackend, TransformerPass,
+use crate::graph::steps::{
+    Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepPass,
 };
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
@@ -27,7 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::llm) use upload::Upload;
 
 /// A model's weights on a GPU, and memory for the values of a pass.
-pub(super) struct GpuModel<B: TransformerBackend> {
+pub(super) struct GpuModel<B: StepBackend> {
     gpu: B,
     /// The steps of each layer, with successive matrices for the same rows as one.
     layers: Vec<Vec<Step>>,
@@ -42,7 +42,7 @@ pub(super) struct GpuModel<B: TransformerBackend> {
     slots: Mutex<Vec<Slots<B>>>,
 }
 
-impl<B: TransformerBackend> std::fmt::Debug for GpuModel<B> {
+impl<B: StepBackend> std::fmt::Debug for GpuModel<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuModel({} layers)", self.layers.len())
     }

@@ -5,7 +5,7 @@ use super::architecture::is_factors;
 use super::known_keys::is_other_tensor;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use crate::error::Result;
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::llm::TensorInfo;
 use crate::llm::gguf::{Gguf, invalid};
 use std::collections::HashSet;

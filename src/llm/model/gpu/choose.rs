@@ -7,7 +7,7 @@ use super::slots::Slots;
 use super::{GpuModel, ModelBackend, Pass};
 use crate::error::Result;
 use crate::graph::choice::{AHEAD, Change, Changes, Choices, Draw};
-use crate::graph::transformer::TransformerPass;
+use crate::graph::steps::StepPass;
 
 impl<B: ModelBackend> GpuModel<B> {
     /// Returns the most tokens that [`GpuModel::choose`] chooses: one where the GPU does not have the embedding.

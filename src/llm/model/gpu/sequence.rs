@@ -5,12 +5,12 @@ use super::super::{Config, Kept, State};
 use super::{GpuModel, ModelBackend};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::transformer::{TransformerBackend, TransformerPass};
+use crate::graph::steps::{StepBackend, StepPass};
 
 /// The keys and then the values of a sequence, for each layer.
-pub(in crate::llm) struct GpuSequence<B: TransformerBackend>(pub(super) Vec<B::Buffer>);
+pub(in crate::llm) struct GpuSequence<B: StepBackend>(pub(super) Vec<B::Buffer>);
 
-impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
+impl<B: StepBackend> std::fmt::Debug for GpuSequence<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuSequence({} layers)", self.0.len())
     }
