@@ -32,7 +32,7 @@ impl<B: ModelBackend> GpuModel<B> {
     pub(in super::super) async fn adapter(
         &self,
         weights: &Weights,
-        all: &[Option<Part>],
+        all: Vec<Option<Part>>,
     ) -> Result<Parts> {
         let mut parts = Vec::new();
         for (part, weight) in all.iter().zip(&weights.matrices) {

@@ -2,7 +2,7 @@
 
 use super::super::forward::foreign;
 use super::super::steps::Slot;
-use super::super::{Block, BlockRequest, Model, State};
+use super::super::{Block, BlockRequest, Model, Output, State};
 use super::slots::Slots;
 use super::{GpuModel, ModelBackend, Pass};
 use crate::error::Result;
@@ -72,7 +72,7 @@ impl<B: ModelBackend> GpuModel<B> {
             for layer in &self.layers {
                 pass.run(layer)?;
             }
-            pass.logits(block)?;
+            pass.end(block, Output::Largest)?;
             if let Some(allowed) = &choices.allowed {
                 pass.forbid(allowed)?;
             }

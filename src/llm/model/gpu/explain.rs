@@ -21,7 +21,7 @@ impl<B: ModelBackend> GpuModel<B> {
                 steps.add(step, Some(layer));
             }
         }
-        for step in [model.steps.norm, model.steps.head] {
+        for step in model.steps.end {
             steps.add(step, None);
         }
         steps.steps

@@ -18,7 +18,7 @@ impl<B: StepBackend> std::fmt::Debug for GpuSequence<B> {
 
 impl<B: ModelBackend> GpuModel<B> {
     /// Returns the keys and values of some positions of a sequence.
-    pub(in super::super) async fn download(
+    pub(in super::super) async fn export(
         &self,
         config: &Config,
         state: &State,
@@ -39,7 +39,7 @@ impl<B: ModelBackend> GpuModel<B> {
     }
 
     /// Replaces the keys and values of some positions of a sequence.
-    pub(in super::super) async fn upload(
+    pub(in super::super) async fn import(
         &self,
         config: &Config,
         state: &State,
