@@ -85,7 +85,7 @@ impl Gguf {
     }
 
     /// Reads the metadata and the table of tensors of a model from the first bytes of each of its files, which come with
-    /// the file's size. There are no weights.
+    /// the file's size and have all that stands before the weights. There are no weights.
     ///
     /// # Errors
     /// `LimitExceeded` if more bytes of a file are needed, `InvalidModel` as for whole files.
