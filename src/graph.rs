@@ -13,7 +13,7 @@ pub(crate) mod plan;
 mod rewrite;
 #[cfg(feature = "llm-core")]
 #[cfg_attr(not(any(feature = "gpu", feature = "cuda")), allow(dead_code))]
-pub(crate) mod transformer;
+pub(crate) mod steps;
 
 pub(crate) use bindings::{Binding, Fetched, Repeat};
 pub(crate) use fuse::Kernel;

@@ -37,6 +37,8 @@ pub use forward_pass::ForwardPass;
 pub use generate::{FinishReason, GenerateOptions};
 pub use generation::Generation;
 pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use gguf::{HeadProgress, HeadReader};
 pub use incoming_model::IncomingModel;
 pub use inspect::Inspection;
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};

@@ -14,6 +14,7 @@ mod custom_reduction;
 mod half_precision;
 pub(crate) mod indices;
 mod layer;
+mod llm_ops;
 mod matmul;
 pub(crate) mod policy;
 mod rearrange;
@@ -22,7 +23,6 @@ pub(crate) mod reduce_op;
 pub(crate) mod rope;
 pub(crate) mod shape;
 mod table;
-mod transformer;
 
 use crate::ops::custom::CustomCall;
 pub use attention::Attention;

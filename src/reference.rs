@@ -11,13 +11,13 @@
 
 mod axes;
 mod bytes;
-mod transformer;
+mod llm_ops;
 
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
 use axes::{concat_rows, rearrange, reduce_axis};
 use bytes::{pack_bytes, unpack_bytes};
-use transformer::{attention, gather_rows, rope, take_along_rows, top_k};
+use llm_ops::{attention, gather_rows, rope, take_along_rows, top_k};
 
 /// A true result and the magnitude that its error is measured against.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ pub(crate) struct CudaBackend {
     pub(super) device: CudaDevice,
     cpu: Cpu,
     #[cfg(feature = "llm-core")]
-    pub(super) passes: super::transformer::PassTurns,
+    pub(super) passes: super::steps::PassTurns,
 }
 
 /// A back-end that its users share.
@@ -98,7 +98,7 @@ impl CudaBackend {
             device,
             cpu,
             #[cfg(feature = "llm-core")]
-            passes: super::transformer::PassTurns::default(),
+            passes: super::steps::PassTurns::default(),
         })
     }
 

@@ -48,9 +48,9 @@ mod pinned;
 mod plan;
 mod queue;
 mod row_ops;
-mod stream;
 #[cfg(feature = "llm-core")]
-mod transformer;
+mod steps;
+mod stream;
 mod values;
 
 pub(crate) use backend::{CudaBackend, SharedCuda};

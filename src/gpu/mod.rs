@@ -32,6 +32,8 @@ mod recorder;
 mod row_ops;
 #[cfg(not(all(target_arch = "wasm32", feature = "js")))] // Its module loads the texts later.
 pub mod shaders;
+#[cfg(feature = "llm-core")]
+mod steps;
 #[cfg(not(target_arch = "wasm32"))]
 mod subgroups;
 #[cfg_attr(target_arch = "wasm32", path = "browser/mod.rs")]
@@ -43,8 +45,6 @@ mod texts;
 mod tiles;
 mod timestamps;
 mod transfer;
-#[cfg(feature = "llm-core")]
-mod transformer;
 mod tune;
 mod weights;
 

@@ -1,6 +1,6 @@
 //! Tests of reports about models by the beginnings of their files.
 
-use super::transformer::{LLAMA, SHAPES, random_model};
+use super::random_models::{LLAMA, SHAPES, random_model};
 use relampago::llm::{
     CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, LoraOptions, Message, Value,
     WeightType,
@@ -77,7 +77,7 @@ fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
         (LLAMA, 0),
         (LLAMA, 3),
         (LLAMA, 8),
-        (super::transformer::GEMMA, 0),
+        (super::random_models::GEMMA, 0),
     ] {
         let (bytes, _) = random_model(shape, seed);
         let len = bytes.len() as u64;

@@ -3,7 +3,7 @@
 use super::{Config, Kept};
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
-use crate::graph::transformer::BLOCK;
+use crate::graph::steps::BLOCK;
 use crate::simd::pack_row;
 use crate::tensor::CacheType;
 

@@ -4,7 +4,7 @@
 //! ring, in which a position takes the place of one that no token sees any more.
 
 use super::Config;
-use crate::graph::transformer::MOST_BLOCK;
+use crate::graph::steps::MOST_BLOCK;
 use std::ops::Range;
 
 /// The positions before its window that a layer keeps: a block of tokens is written before the first of them attends.

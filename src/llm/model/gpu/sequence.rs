@@ -5,12 +5,12 @@ use super::super::{Config, Kept, State};
 use super::{GpuModel, ModelBackend};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::transformer::{TransformerBackend, TransformerPass};
+use crate::graph::steps::{StepBackend, StepPass};
 
 /// The keys and then the values of a sequence, for each layer.
-pub(in crate::llm) struct GpuSequence<B: TransformerBackend>(pub(super) Vec<B::Buffer>);
+pub(in crate::llm) struct GpuSequence<B: StepBackend>(pub(super) Vec<B::Buffer>);
 
-impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
+impl<B: StepBackend> std::fmt::Debug for GpuSequence<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuSequence({} layers)", self.0.len())
     }
@@ -18,7 +18,7 @@ impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
 
 impl<B: ModelBackend> GpuModel<B> {
     /// Returns the keys and values of some positions of a sequence.
-    pub(in super::super) async fn download(
+    pub(in super::super) async fn export(
         &self,
         config: &Config,
         state: &State,
@@ -39,7 +39,7 @@ impl<B: ModelBackend> GpuModel<B> {
     }
 
     /// Replaces the keys and values of some positions of a sequence.
-    pub(in super::super) async fn upload(
+    pub(in super::super) async fn import(
         &self,
         config: &Config,
         state: &State,

@@ -1,5 +1,5 @@
 // Rows of gates and of the values that they let pass: the activation of the one times the other. All are vectors of four.
-import package::composed::activation::gated;
+import package::steps::activation::gated;
 import package::lib::grid::workgroup_index;
 
 struct Params {

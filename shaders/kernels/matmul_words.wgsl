@@ -3,9 +3,9 @@
 // column each. A workgroup computes 4 rows of C by a group of columns; its eight layers of
 // invocations take every eighth block, PART of them at a time to bound the rounding error, and are
 // added up at the end.
-@if(f16) import package::composed::weights_f16::{PER_WORD, SCALES, number};
-@if(q4_0) import package::composed::weights_q4_0::{PER_WORD, SCALES, number};
-@if(q8_0) import package::composed::weights_q8_0::{PER_WORD, SCALES, number};
+@if(f16) import package::lib::weights_f16::{PER_WORD, SCALES, number};
+@if(q4_0) import package::lib::weights_q4_0::{PER_WORD, SCALES, number};
+@if(q8_0) import package::lib::weights_q8_0::{PER_WORD, SCALES, number};
 import package::lib::grid::workgroup_index;
 
 struct Params {

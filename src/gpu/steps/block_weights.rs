@@ -7,7 +7,7 @@ use crate::gpu::context::Gpu;
 use crate::gpu::kernels;
 use crate::gpu::pipelines::{Composed, Proof};
 use crate::gpu::recorder::{GpuBuffer, Recorder};
-use crate::graph::transformer::check_row;
+use crate::graph::steps::check_row;
 use crate::ops::shape::check_limit;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 
@@ -74,7 +74,7 @@ impl BlockWeights {
     /// Copies the rows of matrices of `cols` columns, one after the other, from ggml's blocks to a GPU.
     ///
     /// # Errors
-    /// The errors of [`TransformerBackend::weights`](crate::graph::transformer::TransformerBackend::weights).
+    /// The errors of [`StepBackend::weights`](crate::graph::steps::StepBackend::weights).
     pub(super) async fn new(
         gpu: &Arc<Gpu>,
         kind: WeightType,

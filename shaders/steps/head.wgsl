@@ -1,8 +1,8 @@
 // A head of queries, keys or values on its way to attention: divided by its root mean square if there are gains, then
 // rotated by its position's angles. A workgroup has one head at a time.
 import package::kernel::{GROUP, angles, cached, key_gain, params, query_gain};
-@if(!f16 && !q8_0) import package::composed::cached::stride_of;
-@if(f16 || q8_0) import package::composed::cached::{stride_of, words_of};
+@if(!f16 && !q8_0) import package::steps::cached::stride_of;
+@if(f16 || q8_0) import package::steps::cached::{stride_of, words_of};
 import package::lib::reduce::{SUM, workgroup_reduce};
 
 // The largest f16: beyond it the conversion has no defined result.

@@ -1,6 +1,6 @@
 // The row of a matrix that an index names, times a factor: an invocation writes eight elements. Other rows belong to
 // another part of the matrix.
-import package::composed::blocks::{eight, group_of};
+import package::steps::blocks::{eight, group_of};
 
 struct Params {
     // The elements of a row, the rows, and the number of the first one.

@@ -1,6 +1,6 @@
 // Y = s · X · Wᵀ for many rows of X: a workgroup computes a tile of 32 rows and 32 columns, an invocation four by four of
 // it, or of 64 and 64, and eight by four. Slabs of 16 columns of X and W lie in the workgroup's memory; the next ones are loaded while these are multiplied.
-import package::composed::blocks::{Words, eight_of, group_of, words_of};
+import package::steps::blocks::{Words, eight_of, group_of, words_of};
 import package::lib::grid::workgroup_index;
 
 struct Params {

@@ -4,7 +4,7 @@ use super::GpuPass;
 use crate::error::Result;
 use crate::gpu::kernels;
 use crate::gpu::recorder::GpuBuffer;
-use crate::graph::transformer::{Attention, HeadPlaces, check_head};
+use crate::graph::steps::{Attention, HeadPlaces, check_head};
 use crate::tensor::CacheType;
 
 /// The number of tokens from which on a workgroup computes the attention of [`TOKENS_OF_TILE`], and the longest head.
@@ -30,7 +30,7 @@ const TILED_ATTENTION: [(&str, &str); 3] = [
 ];
 
 impl GpuPass<'_> {
-    /// Records `TransformerPass::place`.
+    /// Records `StepPass::place`.
     pub(super) fn place_heads(
         &mut self,
         x: &GpuBuffer,
@@ -58,7 +58,7 @@ impl GpuPass<'_> {
         self.record_to(kernel, &params, &inputs, &outputs, workgroups)
     }
 
-    /// Records `TransformerPass::attend`.
+    /// Records `StepPass::attend`.
     pub(super) fn attend_placed(
         &mut self,
         inputs: [&GpuBuffer; 2],

@@ -1,8 +1,8 @@
 // A row-major matrix of the weights that words hold, which lie as `matmul_words.wgsl` says. An
 // invocation has a word: neighbours read words side by side, and write values side by side.
-@if(f16) import package::composed::weights_f16::{PER_WORD, SCALES, number};
-@if(q4_0) import package::composed::weights_q4_0::{PER_WORD, SCALES, number};
-@if(q8_0) import package::composed::weights_q8_0::{PER_WORD, SCALES, number};
+@if(f16) import package::lib::weights_f16::{PER_WORD, SCALES, number};
+@if(q4_0) import package::lib::weights_q4_0::{PER_WORD, SCALES, number};
+@if(q8_0) import package::lib::weights_q8_0::{PER_WORD, SCALES, number};
 import package::lib::grid::workgroup_index;
 
 struct Params {

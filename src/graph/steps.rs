@@ -34,13 +34,13 @@ const MOST_SPLITS: usize = 64;
 const EIGHT: usize = 8;
 
 /// A back-end with kernels for the steps.
-pub(crate) trait TransformerBackend: Clone {
+pub(crate) trait StepBackend: Clone {
     /// Elements in the back-end's memory; clones share them.
     type Buffer: Clone;
     /// A matrix of weights in the back-end's memory.
     type Weights;
     /// Steps that run one after the other.
-    type Pass<'a>: TransformerPass<Buffer = Self::Buffer, Weights = Self::Weights>
+    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights>
     where
         Self: 'a;
 
@@ -98,7 +98,7 @@ pub(crate) struct StepKernels {
 
 /// Steps on their way to one submission. Buffers have at least as many elements as the steps read
 /// and write.
-pub(crate) trait TransformerPass: Sized {
+pub(crate) trait StepPass: Sized {
     type Buffer;
     type Weights;
 
@@ -127,7 +127,7 @@ pub(crate) trait TransformerPass: Sized {
     ) -> Result<()>;
 
     /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm rows of `X` are normalised first, of which there must be fewer
-    /// than [`TransformerBackend::tiled_from`] returns.
+    /// than [`StepBackend::tiled_from`] returns.
     fn multiply(
         &mut self,
         x: &Self::Buffer,
@@ -296,7 +296,7 @@ pub(crate) struct Product {
     /// The factor of the product.
     pub(crate) scale: f32,
     /// The activation of the first half of the matrix's rows, which multiplies the second half: the result has half as
-    /// many columns. Only where [`TransformerBackend::gates`] allows it.
+    /// many columns. Only where [`StepBackend::gates`] allows it.
     pub(crate) gate: Option<Activation>,
 }
 

@@ -2,8 +2,8 @@
 //! compiled for it as for the others.
 
 use super::{
-    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepKernels,
-    TransformerBackend, TransformerPass,
+    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepBackend, StepKernels,
+    StepPass,
 };
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::future::Ready;
 
 #[allow(refining_impl_trait)] // An opaque type must be one that a value has.
-impl TransformerBackend for Infallible {
+impl StepBackend for Infallible {
     type Buffer = Infallible;
     type Weights = Infallible;
     type Pass<'a> = Infallible;
@@ -58,7 +58,7 @@ macro_rules! never_called {
 }
 
 #[allow(refining_impl_trait)]
-impl TransformerPass for Infallible {
+impl StepPass for Infallible {
     type Buffer = Infallible;
     type Weights = Infallible;
 

@@ -1,9 +1,9 @@
 // Attention of a head of many tokens to the positions that they see, with a running largest score and sum as in
 // attend.wgsl. A workgroup computes 16 tokens and goes through the positions 64 at a time. Keys lie in its memory, 16
 // elements of each at a time; an invocation multiplies one of them by the queries of eight tokens.
-@if(f16) import package::composed::cached::{first_half, second_half};
-@if(q8_0) import package::composed::cached::scale_of;
-import package::composed::cached::{stride_of, vector_of, words_of, wrapped};
+@if(f16) import package::steps::cached::{first_half, second_half};
+@if(q8_0) import package::steps::cached::scale_of;
+import package::steps::cached::{stride_of, vector_of, words_of, wrapped};
 import package::lib::grid::workgroup_index;
 
 struct Params {

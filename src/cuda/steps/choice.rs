@@ -4,7 +4,7 @@ use super::{CudaPass, CudaWeights, Elements, flag, sizes};
 use crate::cuda::launch::Argument;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw, RANKED};
-use crate::graph::transformer::{Element, TransformerPass};
+use crate::graph::steps::{Element, StepPass};
 use relampago_ptx::kernels::{
     ChangeLogitsKernel, DrawKernel, PackedRowKernel, RankKernel, SumWeightsKernel,
 };

@@ -1,5 +1,5 @@
 // The sums of probabilities as fractions of the likeliest one, for each workgroup, without those that limits leave out.
-import package::composed::probability::weight;
+import package::steps::probability::weight;
 import package::lib::reduce::{SUM, workgroup_reduce};
 
 struct Params {

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::gpu::kernels;
 use crate::gpu::recorder::GpuBuffer;
 use crate::graph::choice::{Changes, Draw, RANKED};
-use crate::graph::transformer::Element;
+use crate::graph::steps::Element;
 
 /// The elements of which a workgroup finds the largest or adds up weights, up to [`WORKGROUP`] workgroups.
 const ELEMENTS: usize = 1024;

@@ -5,10 +5,10 @@
 //
 // With `next` there is one token. Workgroups place its heads themselves, as place_heads.wgsl does, and do not read its key
 // and value from the cache, which would round them; one workgroup for each head of keys writes them there.
-@if(f16) import package::composed::cached::{first_half, second_half};
-@if(q8_0) import package::composed::cached::scale_of;
-import package::composed::cached::{stride_of, vector_of, words_of, wrapped};
-@if(next) import package::composed::head::{take, turn, vector_of_head, write_row};
+@if(f16) import package::steps::cached::{first_half, second_half};
+@if(q8_0) import package::steps::cached::scale_of;
+import package::steps::cached::{stride_of, vector_of, words_of, wrapped};
+@if(next) import package::steps::head::{take, turn, vector_of_head, write_row};
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{MAX, SUM, workgroup_reduce};
 

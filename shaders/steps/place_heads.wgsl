@@ -1,5 +1,5 @@
 // Moves heads of queries, keys and values to where attention reads them. A workgroup moves one head.
-import package::composed::head::{take, turn, turned, write_row};
+import package::steps::head::{take, turn, turned, write_row};
 import package::lib::grid::workgroup_index;
 
 struct Params {

@@ -1,6 +1,6 @@
 // The index that a random number draws, as `draw` of sampling.rs does, among the ranked candidates; -1 where it may be
 // another one. A workgroup computes the weights, and its first invocation goes through them.
-import package::composed::probability::weight;
+import package::steps::probability::weight;
 import package::lib::nan::is_nan;
 
 struct Params {

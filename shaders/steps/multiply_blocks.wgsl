@@ -1,7 +1,7 @@
 // Y = s · X · Wᵀ for few rows of X: some invocations share four rows of W, whose columns they divide among them. Each
 // workgroup may normalise its row of X first, which takes less time than a kernel of its own.
-import package::composed::activation::gated;
-@if(!floats) import package::composed::blocks::{group_of, sixteen_of};
+import package::steps::activation::gated;
+@if(!floats) import package::steps::blocks::{group_of, sixteen_of};
 import package::lib::grid::workgroup_index;
 
 struct Params {

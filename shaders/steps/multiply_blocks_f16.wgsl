@@ -2,7 +2,7 @@
 // computes a tile of 64 rows and 64 columns, a subgroup 32 by 16 of it in two matrices of 16 by 16. Slabs of 64 columns
 // of X and W lie in the workgroup's memory; the next ones are loaded while these are multiplied. No index leaves its
 // array: X and W have whole slabs, W and Y whole tiles, and missing rows of X are those of the last one.
-@if(!floats) import package::composed::blocks::{group_of, sixteen_of};
+@if(!floats) import package::steps::blocks::{group_of, sixteen_of};
 import package::lib::grid::workgroup_index;
 import package::lib::matrices::{Product, keep_a, keep_b, load_left, load_right_columns, multiply_add};
 

@@ -14,9 +14,9 @@ use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
-use crate::graph::transformer::{
+use crate::graph::steps::{
     Activation, Attention, BLOCK, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
-    StepKernels, TILED_FROM, TransformerBackend, TransformerPass,
+    StepBackend, StepKernels, StepPass, TILED_FROM,
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
@@ -44,7 +44,7 @@ const ROWS_ALONE: usize = 24;
 /// The number of rows from which on tiles in f16 take less time.
 const F16_FROM: usize = 12;
 
-impl TransformerBackend for Arc<Gpu> {
+impl StepBackend for Arc<Gpu> {
     type Buffer = GpuBuffer;
     type Weights = BlockWeights;
     type Pass<'a> = GpuPass<'a>;
@@ -173,7 +173,7 @@ impl GpuPass<'_> {
     }
 }
 
-impl<'g> TransformerPass for GpuPass<'g> {
+impl<'g> StepPass for GpuPass<'g> {
     type Buffer = GpuBuffer;
     type Weights = BlockWeights;
 

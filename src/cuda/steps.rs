@@ -14,9 +14,9 @@ use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
-use crate::graph::transformer::{
-    Activation, Attention, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product, StepKernels,
-    TILED_FROM, TransformerBackend, TransformerPass, check_head, check_row,
+use crate::graph::steps::{
+    Activation, Attention, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product, StepBackend,
+    StepKernels, StepPass, TILED_FROM, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
@@ -37,7 +37,7 @@ const MMA_FROM: usize = 16;
 /// Elements in the GPU's memory.
 type Elements = Arc<CudaBuffer<f32>>;
 
-impl TransformerBackend for SharedCuda {
+impl StepBackend for SharedCuda {
     type Buffer = Elements;
     type Weights = CudaWeights;
     type Pass<'a> = CudaPass<'a>;
@@ -192,7 +192,7 @@ impl CudaPass<'_> {
     }
 }
 
-impl<'a> TransformerPass for CudaPass<'a> {
+impl<'a> StepPass for CudaPass<'a> {
     type Buffer = Elements;
     type Weights = CudaWeights;
 
