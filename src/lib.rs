@@ -106,8 +106,8 @@ pub use ops::custom::{CustomCall, CustomOp};
 pub use ops::policy::Policy;
 pub use ops::reduce_op::{ElementMap, MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
 pub use ops::{
-    Attention, AxisFold, CachedMatmul, Conv2d, CustomReduction, Matmul, Op, Padding, Rearrange,
-    ReduceAxis, Rope,
+    Attention, AxisFold, CachedMatmul, Conv2d, CustomReduction, Matmul, Op, OpClass, Padding,
+    Rearrange, ReduceAxis, Rope,
 };
 pub use pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,

@@ -34,6 +34,23 @@ impl Default for EmbedOptions {
     }
 }
 
+impl EmbedOptions {
+    /// Returns the options with this way to make one vector of the tokens.
+    #[must_use]
+    pub fn with_pooling(self, pooling: Pooling) -> Self {
+        Self {
+            pooling: Some(pooling),
+            ..self
+        }
+    }
+
+    /// Returns the options with vectors that are divided by their length, or not.
+    #[must_use]
+    pub fn with_normalize(self, normalize: bool) -> Self {
+        Self { normalize, ..self }
+    }
+}
+
 impl LanguageModel {
     /// Returns a vector for each text: the values after the model's last norm, pooled. A text ends with the token that ends
     /// texts if the file asks for it (`tokenizer.ggml.add_eos_token`).

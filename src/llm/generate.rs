@@ -50,6 +50,65 @@ impl Default for GenerateOptions {
     }
 }
 
+impl GenerateOptions {
+    /// Returns the options with this largest number of tokens.
+    #[must_use]
+    pub fn with_max_tokens(self, max_tokens: usize) -> Self {
+        Self { max_tokens, ..self }
+    }
+
+    /// Returns the options with these texts that end the answer.
+    #[must_use]
+    pub fn with_stop(self, stop: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            stop: stop.into_iter().map(Into::into).collect(),
+            ..self
+        }
+    }
+
+    /// Returns the options with these tokens of the answer.
+    #[must_use]
+    pub fn with_after(self, after: impl Into<Vec<u32>>) -> Self {
+        Self {
+            after: after.into(),
+            ..self
+        }
+    }
+
+    /// Returns the options with this choice of tokens.
+    #[must_use]
+    pub fn with_sampling(self, sampling: Sampling) -> Self {
+        Self { sampling, ..self }
+    }
+
+    /// Returns the options with this JSON schema of the answer.
+    #[must_use]
+    pub fn with_json_schema(self, json_schema: impl Into<String>) -> Self {
+        Self {
+            json_schema: Some(json_schema.into()),
+            ..self
+        }
+    }
+
+    /// Returns the options with these adapters.
+    #[must_use]
+    pub fn with_lora(self, lora: impl Into<Vec<ScaledLora>>) -> Self {
+        Self {
+            lora: lora.into(),
+            ..self
+        }
+    }
+
+    /// Returns the options with the log-probabilities of this number of likeliest tokens.
+    #[must_use]
+    pub fn with_logprobs(self, logprobs: usize) -> Self {
+        Self {
+            logprobs: Some(logprobs),
+            ..self
+        }
+    }
+}
+
 /// Why generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

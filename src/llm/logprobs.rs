@@ -6,6 +6,7 @@ use crate::simd;
 
 /// A token, and the natural logarithm of the probability that the model gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The token.
     pub token: u32,
@@ -16,6 +17,7 @@ pub struct Candidate {
 /// The token that was chosen, and the likeliest ones in its place. Probabilities are the model's own: the
 /// softmax of its logits, before temperature, penalties and biases.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TokenLogprobs {
     /// The chosen token.
     pub chosen: Candidate,

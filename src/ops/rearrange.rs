@@ -27,6 +27,7 @@ pub(crate) const MAX_AXES: usize = 6;
 /// ```
 #[doc(alias = "view")]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rearrange {
     /// The number of elements along each axis of the result, of at most 6 axes.
     pub shape: Vec<usize>,

@@ -50,6 +50,7 @@ impl AxisFold {
 /// # Ok::<(), relampago::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReduceAxis {
     /// The function.
     pub fold: AxisFold,

@@ -5,8 +5,8 @@
 mod messages;
 
 use relampago::{
-    Attention, Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result,
-    Rope,
+    Attention, Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, OpClass, Policy,
+    Result, Rope,
 };
 
 fn devices() -> Vec<GpuDevice> {
@@ -454,10 +454,7 @@ fn the_policy_sends_only_work_that_gains() {
         "copies cost more than a pass"
     );
     assert!(Policy::ALWAYS_GPU.prefers_gpu(&Op::Relu, &[0]));
-    let most = Policy {
-        elementwise: u64::MAX - 1,
-        ..policy
-    };
+    let most = policy.with_threshold(OpClass::Elementwise, u64::MAX - 1);
     assert!(most.prefers_gpu(&Op::Mul, &[usize::MAX; 2]));
 }
 
