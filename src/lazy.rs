@@ -12,6 +12,7 @@ mod lower;
 mod movement;
 mod node;
 mod operand;
+mod operators;
 mod programs;
 mod random;
 mod reduce;

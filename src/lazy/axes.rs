@@ -21,7 +21,7 @@ use crate::lazy::shape::mismatch;
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Axes {
     /// The axes; `None` are all.
     list: Option<Vec<isize>>,

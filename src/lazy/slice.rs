@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
     start: Option<isize>,
     end: Option<isize>,

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::lazy::node::Node;
 use crate::lazy::run::Context;
 use crate::lazy::shape::mismatch;
+use crate::lazy::tensors::Tensors;
 
 /// A value with a shape on a device, made by [`Tensors`](crate::Tensors). Its methods check shapes, record what is to be
 /// computed, and return a tensor at once; reading computes it.
@@ -19,6 +20,9 @@ use crate::lazy::shape::mismatch;
 /// Only what a result needs is computed, as one program, which [`Tensors`](crate::Tensors) caches by the structure of
 /// what was recorded. Values and numbers such as the factor of `mul(0.5)` are arguments of the program; parameters
 /// such as the bounds of `clip` belong to the structure.
+///
+/// The operators `+`, `-`, `*` and `/` are those of the methods `add`, `sub`, `mul`, `div` and `neg`: `(&a + 1.0)?`. They
+/// return a `Result`, too.
 ///
 /// A tensor that was read is computed again where it is needed again. In a loop, call [`run_async`](Self::run_async) on
 /// what goes into the next iteration. Clones are cheap and share one value; memory on the device is released with the
@@ -52,6 +56,26 @@ pub struct Tensor {
 }
 
 impl Tensor {
+    /// Returns the tensors of this device that operations combine this one with.
+    ///
+    /// ```
+    /// # #[cfg(not(target_arch = "wasm32"))] {
+    /// use relampago::{Error, GpuDevice, Tensor, Tensors};
+    ///
+    /// fn centred(x: &Tensor) -> Result<Tensor, Error> {
+    ///     let weights = x.tensors().tensor(&[0.25, 0.75], &[2])?;
+    ///     x - &(x * &weights)?.sum(0)?
+    /// }
+    ///
+    /// let x = Tensors::new(&GpuDevice::new()?).tensor(&[4.0, 8.0], &[2])?;
+    /// assert_eq!(centred(&x)?.read_sync()?, [-3.0, 1.0]);
+    /// # }
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    pub fn tensors(&self) -> Tensors {
+        Tensors::of(Arc::clone(&self.context))
+    }
+
     /// Returns the lengths of the axes; a scalar has none.
     pub fn shape(&self) -> &[usize] {
         &self.node.shape

@@ -43,6 +43,10 @@ impl Tensors {
         Self { context }
     }
 
+    pub(super) fn of(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
     /// Creates a tensor of elements in row-major order, which are copied. A scalar has the shape `&[]`.
     ///
     /// # Errors

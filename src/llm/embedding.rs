@@ -6,7 +6,7 @@ use super::{LanguageModel, Value};
 use crate::error::{Error, Result};
 
 /// How the values of a text's tokens become one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pooling {
     /// The mean of all tokens.

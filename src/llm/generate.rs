@@ -110,13 +110,23 @@ impl GenerateOptions {
 }
 
 /// Why generation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FinishReason {
     /// The model ended its answer, or a stop string occurred.
     Stop,
     /// `max_tokens`, or the end of the context.
     Length,
+}
+
+/// Writes the reason as chat APIs name it: `stop` or `length`.
+impl std::fmt::Display for FinishReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FinishReason::Stop => "stop",
+            FinishReason::Length => "length",
+        })
+    }
 }
 
 /// The sequence that a generation continues: its own, or one of a session.

@@ -12,6 +12,7 @@ mod device;
 mod indices;
 mod mistakes;
 mod operations;
+mod operators;
 mod oracle;
 #[path = "../support/random.rs"]
 #[allow(dead_code, unreachable_pub)]
