@@ -9,9 +9,9 @@
 //! # Asynchronous and blocking methods
 //!
 //! A method whose name ends in `_async` returns a future, on every platform. Its blocking twin
-//! exists on native targets: it has the same name without `_async`, or with `_sync` in its place in
-//! [`Tensor`], [`Tensors`], [`GpuCommandBatch`] and [`Program`]. The short names of the last two belonged to
-//! the futures (deprecated). A method without a twin does not wait for the device.
+//! exists on native targets: it has the same name without `_async`. The only exceptions are
+//! [`GpuCommandBatch::execute_sync`] and [`GpuCommandBatch::read_sync`]: the short names are futures in programs
+//! written for trueno (deprecated). A method without a twin does not wait for the device.
 //!
 //! # Features
 //!

@@ -43,7 +43,7 @@ use crate::lazy::tensors::Tensors;
 /// let centres = tensors.tensor(&[1.0, 1.0, 7.0, 7.0], &[2, 2])?;
 /// let half_norms = centres.square()?.sum(1)?.mul(0.5)?;
 /// let nearest = points.matmul(&centres.transpose()?)?.sub(&half_norms)?.argmax(1)?;
-/// assert_eq!(nearest.read_sync()?, [0.0, 0.0, 1.0, 1.0]);
+/// assert_eq!(nearest.read()?, [0.0, 0.0, 1.0, 1.0]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
@@ -68,7 +68,7 @@ impl Tensor {
     /// }
     ///
     /// let x = Tensors::new(&GpuDevice::new()?).tensor(&[4.0, 8.0], &[2])?;
-    /// assert_eq!(centred(&x)?.read_sync()?, [-3.0, 1.0]);
+    /// assert_eq!(centred(&x)?.read()?, [-3.0, 1.0]);
     /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```
@@ -127,9 +127,9 @@ impl Tensor {
     /// let tensors = Tensors::new(&GpuDevice::new()?);
     /// let mut x = tensors.tensor(&[1.0, 2.0, 3.0], &[3])?;
     /// for _ in 0..3 {
-    ///     x = x.mul(0.5)?.add(1.0)?.run_sync()?;
+    ///     x = x.mul(0.5)?.add(1.0)?.run()?;
     /// }
-    /// assert_eq!(x.read_sync()?, [1.875, 2.0, 2.125]);
+    /// assert_eq!(x.read()?, [1.875, 2.0, 2.125]);
     /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```
@@ -147,8 +147,8 @@ impl Tensor {
     /// let device = GpuDevice::new()?;
     /// let tensors = Tensors::new(&device);
     /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?.transpose()?;
-    /// let y = tensors.from_buffer(x.to_buffer_sync()?, &[4])?;
-    /// assert_eq!(y.read_sync()?, [1.0, 3.0, 2.0, 4.0]);
+    /// let y = tensors.from_buffer(x.to_buffer()?, &[4])?;
+    /// assert_eq!(y.read()?, [1.0, 3.0, 2.0, 4.0]);
     /// # Ok::<(), relampago::Error>(())
     /// ```
     pub async fn to_buffer_async(&self) -> Result<DeviceBuffer> {
@@ -160,27 +160,27 @@ impl Tensor {
 #[cfg(not(target_arch = "wasm32"))]
 impl Tensor {
     /// Blocking version of [`Tensor::read_async`].
-    pub fn read_sync(&self) -> Result<Vec<f32>> {
+    pub fn read(&self) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.read_async())
     }
 
     /// Blocking version of [`Tensor::item_async`].
-    pub fn item_sync(&self) -> Result<f32> {
+    pub fn item(&self) -> Result<f32> {
         crate::runtime::block_on(self.item_async())
     }
 
     /// Blocking version of [`Tensor::to_bytes_async`].
-    pub fn to_bytes_sync(&self) -> Result<Vec<u8>> {
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         crate::runtime::block_on(self.to_bytes_async())
     }
 
     /// Blocking version of [`Tensor::run_async`].
-    pub fn run_sync(&self) -> Result<Self> {
+    pub fn run(&self) -> Result<Self> {
         crate::runtime::block_on(self.run_async())
     }
 
     /// Blocking version of [`Tensor::to_buffer_async`].
-    pub fn to_buffer_sync(&self) -> Result<DeviceBuffer> {
+    pub fn to_buffer(&self) -> Result<DeviceBuffer> {
         crate::runtime::block_on(self.to_buffer_async())
     }
 }

@@ -19,7 +19,7 @@ fn operators_are_the_methods_of_their_names() {
         let a = tensors.tensor(&[1.0, -2.0, 0.0, 4.5], &[2, 2]).unwrap();
         let b = tensors.tensor(&[0.5, -0.0], &[2, 1]).unwrap();
         let values = |result: Result<Tensor>| {
-            let values = result.unwrap().read_sync().unwrap();
+            let values = result.unwrap().read().unwrap();
             values.into_iter().map(f32::to_bits).collect::<Vec<_>>()
         };
         for (operator, method) in OPERATORS {
