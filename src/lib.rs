@@ -35,6 +35,8 @@
 // need a second set of types.
 // rustdoc decides which types are `Send` and `Sync`, and looks into those of wgpu for it.
 #![recursion_limit = "256"]
+// docs.rs marks each item with the features that it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(target_arch = "wasm32", allow(clippy::arc_with_non_send_sync))]
 
 mod alloc;
@@ -71,7 +73,6 @@ pub mod llm;
 pub mod ops;
 mod pool;
 pub mod random;
-#[doc(hidden)]
 pub mod reference;
 pub mod runtime;
 mod simd;
