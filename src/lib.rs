@@ -23,6 +23,8 @@
 //! - `cuda`: the module `cuda`, which runs PTX through NVIDIA's driver, loaded at run time, and the
 //!   back-end `Backend::Cuda`.
 //! - `llm`: the module `llm`, which runs language models from GGUF files.
+//! - `stream`: answers of language models as a `futures_core::Stream`, by `Generation::into_stream`.
+//! - `serde`: `Serialize` and `Deserialize` for messages, options and results of language models, and for [`Backend`].
 //!
 //! `js`, `js-llm`, `js-chat`, `js-ptx` and `llm-core` are for the npm package.
 //!

@@ -38,6 +38,8 @@ mod prompts;
 mod refused_keys;
 #[path = "llm/sampled.rs"]
 mod sampled;
+#[path = "llm/services.rs"]
+mod services;
 #[path = "llm/sessions.rs"]
 mod sessions;
 #[path = "llm/split.rs"]

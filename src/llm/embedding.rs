@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 
 /// How the values of a text's tokens become one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Pooling {
     /// The mean of all tokens.
@@ -17,6 +19,8 @@ pub enum Pooling {
 
 /// How texts are embedded.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct EmbedOptions {
     /// How tokens become one vector: by default as the file says, and their mean if it does not.

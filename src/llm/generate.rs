@@ -14,6 +14,8 @@ use std::ops::{Deref, DerefMut};
 
 /// When generation ends and how tokens are chosen.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct GenerateOptions {
     /// The most tokens of the answer, those of `after` included; generation also ends where the context does.
@@ -29,7 +31,8 @@ pub struct GenerateOptions {
     /// A JSON schema, as JSON. The answer is JSON that it allows, and ends where that is complete;
     /// `{"type": "object"}` is any object.
     pub json_schema: Option<String>,
-    /// The adapters to answer with.
+    /// The adapters to answer with. They are no part of the serialised options.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub lora: Vec<ScaledLora>,
     /// The number of likeliest tokens whose log-probabilities are reported beside that of each chosen token. `Some(0)`
     /// reports those of the chosen tokens only, `None` reports nothing.
@@ -111,6 +114,8 @@ impl GenerateOptions {
 
 /// Why generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum FinishReason {
     /// The model ended its answer, or a stop string occurred.

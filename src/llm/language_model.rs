@@ -81,6 +81,7 @@ impl LoadOptions {
 
 /// What a file says of its model.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ModelInfo {
     /// The architecture, such as `llama`.

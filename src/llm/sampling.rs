@@ -11,6 +11,8 @@ use crate::simd;
 
 /// How tokens are chosen. The default is greedy: the token of the largest logit.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Sampling {
     /// Divides logits; 0 is greedy. Finite and not negative.
