@@ -69,6 +69,7 @@ mod js_ptx;
 mod js_shared;
 mod lazy;
 #[cfg(feature = "llm-core")]
+#[cfg_attr(docsrs, doc(cfg(feature = "llm")))]
 // There is no blocking generation in WebAssembly, so that only the scripts' classes generate.
 #[cfg_attr(all(target_arch = "wasm32", not(feature = "js-llm")), allow(dead_code))]
 pub mod llm;
