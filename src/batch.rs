@@ -451,7 +451,7 @@ impl GpuCommandBatch {
 #[cfg(not(target_arch = "wasm32"))]
 impl GpuCommandBatch {
     /// Blocking version of [`GpuCommandBatch::compile_async`].
-    pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
+    pub fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
         crate::runtime::block_on(self.compile_async(outputs))
     }
 

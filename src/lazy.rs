@@ -5,6 +5,8 @@ mod bytes;
 mod conv2d;
 mod custom;
 mod elementwise;
+#[cfg(not(target_arch = "wasm32"))]
+mod former_names;
 mod graph;
 mod join;
 mod linear;
@@ -12,6 +14,7 @@ mod lower;
 mod movement;
 mod node;
 mod operand;
+mod operators;
 mod programs;
 mod random;
 mod reduce;

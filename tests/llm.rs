@@ -40,6 +40,8 @@ mod random_models;
 mod refused_keys;
 #[path = "llm/sampled.rs"]
 mod sampled;
+#[path = "llm/services.rs"]
+mod services;
 #[path = "llm/sessions.rs"]
 mod sessions;
 #[path = "llm/split.rs"]

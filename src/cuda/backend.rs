@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::buffer::CudaBuffer;
 use super::device::CudaDevice;
-use super::error::Error;
 use super::event::Event;
 use super::ops::LARGEST;
 use super::plan::CudaValues;
@@ -212,24 +211,5 @@ impl CudaBackend {
             }
         }
         Ok(y)
-    }
-}
-
-impl From<Error> for crate::error::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NoDriver { .. } | Error::NoDevice { .. } => crate::error::Error::NoGpu {
-                reason: error.to_string(),
-            },
-            Error::OutOfMemory { bytes } => crate::error::Error::OutOfMemory { bytes },
-            Error::Limit { what, value, limit } => crate::error::Error::LimitExceeded {
-                what,
-                value: value as u64,
-                limit: limit as u64,
-            },
-            other => crate::error::Error::Gpu {
-                message: other.to_string(),
-            },
-        }
     }
 }

@@ -83,19 +83,16 @@ impl StepBackend for SharedCuda {
     }
 
     fn row_kernel(weights: &CudaWeights) -> (&'static str, Vec<(usize, usize)>) {
-        let kernel = match weights.format {
-            PackedFormat::Floats => "multiply_floats",
-            PackedFormat::Bytes => "multiply_bytes",
-            PackedFormat::Nibbles => "multiply_nibbles",
-        };
         let bytes = 4 * (weights.words.len() + weights.scales.len());
-        (kernel, vec![(weights.rows, bytes)])
+        (weights.row_kernel, vec![(weights.rows, bytes)])
     }
 }
 
 /// A matrix of weights in words.
 pub(crate) struct CudaWeights {
     format: PackedFormat,
+    /// The name of the kernel that multiplies a row.
+    row_kernel: &'static str,
     words: CudaBuffer<u32>,
     /// The scale and the offset of each group.
     scales: CudaBuffer<f32>,
@@ -115,12 +112,14 @@ impl CudaWeights {
         let bytes: usize = matrices.iter().map(|blocks| blocks.len()).sum();
         let rows = bytes / kind.row_bytes(cols).unwrap_or_default().max(1);
         check_limit("the number of rows of weights", rows, LARGEST)?;
+        let (format, row_kernel) = match Words::of(kind) {
+            Words::Floats => (PackedFormat::Floats, "multiply_floats"),
+            Words::Bytes => (PackedFormat::Bytes, "multiply_bytes"),
+            Words::Nibbles => (PackedFormat::Nibbles, "multiply_nibbles"),
+        };
         Ok(Self {
-            format: match Words::of(kind) {
-                Words::Floats => PackedFormat::Floats,
-                Words::Bytes => PackedFormat::Bytes,
-                Words::Nibbles => PackedFormat::Nibbles,
-            },
+            format,
+            row_kernel,
             words: cuda.device.upload(&packed.words)?,
             scales: cuda.device.upload(&packed.scales)?,
             rows,

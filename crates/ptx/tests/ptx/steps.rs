@@ -169,6 +169,7 @@ fn packed(format: PackedFormat, len: usize, group: usize) -> Packed {
                 all.map(|(i, &x)| in_group(i, x + LEAST)).collect(),
             )
         }
+        other => panic!("{other:?} has no oracle"),
     };
     Packed {
         words,

@@ -17,6 +17,7 @@ pub use row::PackedRowKernel;
 
 /// The words of packed weights, row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PackedFormat {
     /// A weight of 32 bits to a word.
     Floats,
