@@ -3,7 +3,7 @@
 #[cfg(feature = "stream")]
 #[test]
 fn a_stream_has_the_pieces_of_the_answer() {
-    use super::transformer::{LLAMA, random_model};
+    use super::random_models::{LLAMA, random_model};
     use futures_core::Stream;
     use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions};
     use relampago::runtime::block_on;
