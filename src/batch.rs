@@ -1,4 +1,9 @@
 //! [`GpuCommandBatch`]: operations that are recorded and then run together.
+//!
+//! The files:
+//!
+//! - `program` is a compiled batch, `run` a plan with its device.
+//! - `streamed` runs a program piece by piece.
 
 mod cached;
 mod custom;

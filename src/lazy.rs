@@ -1,4 +1,14 @@
 //! [`Tensor`]: values with shapes, computed when they are read.
+//!
+//! The files:
+//!
+//! - `tensors` makes them and holds their programs, `tensor` is the public type, and `elementwise`, `reduce`,
+//!   `movement`, `join`, `linear`, `conv2d`, `custom` and `bytes` have its methods, `operators` has `+`, `-`, `*` and
+//!   `/`.
+//! - `shape` and `axes` have the rules of shapes, `node` is what a method records, `graph` orders the nodes that
+//!   results need and describes their structure.
+//! - `view` merges strided views, `lower` records a graph in a batch, `programs` caches compiled graphs by their
+//!   structure, and `run` runs the programs.
 
 mod axes;
 mod bytes;

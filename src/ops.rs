@@ -3,6 +3,18 @@
 //! `table` has the rows, and `for_each_op!` hands every row to a macro of the caller's. This file turns the rows into
 //! [`Op`] and its metadata; `device.rs` into methods, `graph/` into batch methods, `js/` into
 //! the JavaScript class, and the conformance suite and the benchmarks into cases.
+//!
+//! The files:
+//!
+//! - `table` has the rows and `for_each_op!`.
+//! - A row has an operation's names, inputs, parameters, class and stated accuracy.
+//! - From the table, macros generate the methods of device, batch and tensors, the entry points of JavaScript, and
+//!   `OPS` for documentation and types.
+//! - `shape` checks lengths and parameters before any back-end sees them.
+//! - `policy` has the least work for which an operation runs on a GPU.
+//! - `indices` checks inputs that are indices.
+//! - `custom` has custom elementwise operations (`wgsl` composes and validates their text), `cached_matmul` has matmuls
+//!   with weights of a cache, `reduce_op` and `custom_reduction` custom reductions.
 
 mod attention;
 mod backend;
