@@ -87,7 +87,7 @@ impl Work {
 }
 
 impl CudaBackend {
-    /// Opens the first NVIDIA GPU. What has no kernel there runs on `cpu`.
+    /// Opens the first NVIDIA GPU. Operations without a kernel there run on `cpu`.
     ///
     /// # Errors
     /// `NoGpu` where there is no driver or no GPU.

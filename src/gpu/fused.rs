@@ -3,8 +3,8 @@
 //!
 //! A kernel reads its operands by `before0` and `before1` and passes what it stores through
 //! `after`. Where a graph computes an operand on the way, or goes on with the result, a function
-//! that does so takes the place of the kernel's own. What it reads is bound after the kernel's
-//! buffers, and its parameters stand after the kernel's.
+//! that does so takes the place of the kernel's own. Buffers that it reads are bound after the kernel's,
+//! and its parameters stand after the kernel's.
 
 mod custom;
 
@@ -99,7 +99,7 @@ impl Addition {
             .collect()
     }
 
-    /// Returns what a kernel's text with this addition proves. What is fused into a kernel may read outside of arrays.
+    /// Returns the bounds that a kernel's text with this addition proves. Code of users may read outside of arrays.
     pub(super) fn proof(&self, kernel: &Kernel) -> Proof {
         if !self.customs.is_empty() {
             Proof::Nothing
@@ -152,7 +152,7 @@ impl Addition {
     }
 
     /// Keeps from compilers how a value came about: they may take (x − y) + y for x, which has other
-    /// digits and no NaN. What is combined with a zero that only the host knows is what it is.
+    /// digits and no NaN. A value combined with a zero that only the host knows keeps its bits.
     fn make_opaque(&mut self, value: &mut String) {
         if !self.has_zero {
             self.parameter("zero", "", "u32", 0);

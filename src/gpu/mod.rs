@@ -1,8 +1,8 @@
 //! The wgpu back-end: WebGPU in the browser; Vulkan, Metal and DX12 natively.
 //!
 //! A [`Recorder`] turns operations into dispatches (`lower.rs`), and one submission of all of
-//! them into results (`readback.rs`). What it needs on the way comes from caches: pipelines and
-//! bind groups from `pipelines.rs`, buffers from `pool.rs`.
+//! them into results (`readback.rs`). Caches hold what it needs: pipelines and
+//! bind groups (`pipelines.rs`), buffers (`pool.rs`).
 //!
 //! The files:
 //!

@@ -184,7 +184,7 @@ pub(crate) trait StepPass: Sized {
         rows: usize,
     ) -> Result<()>;
 
-    /// Writes heads where attention reads them: rows of `x` have queries, keys and values. Those of queries and of keys are
+    /// Writes heads where attention reads them: rows of `x` have queries, keys and values. Queries and keys are
     /// normalised and rotated.
     fn place(
         &mut self,

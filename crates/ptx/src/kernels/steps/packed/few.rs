@@ -148,7 +148,7 @@ impl Columns {
         k.mul(block, self.of_block)
     }
 
-    /// The row of weights of the block's `i`-th sum. What gates let pass comes after all gates.
+    /// The row of weights of the block's `i`-th sum. Rows that gates multiply come after all gates.
     fn row(&self, k: &mut Builder, first: Reg, i: u32) -> Reg {
         let column = k.offset(first, i % self.of_block);
         if i < self.of_block {
