@@ -42,7 +42,7 @@ pub(crate) use forward::{MOST_CHOICES, Wanted};
 pub(super) use gpu::Upload;
 use gpu::{GpuModel, GpuSequence};
 use kv_cache::KvCache;
-pub(super) use layout::Kept;
+pub(super) use layout::KeptPositions;
 use std::sync::Arc;
 use steps::Steps;
 use weights::Weights;

@@ -16,7 +16,7 @@ use super::forward::foreign;
 use super::kv_cache::CachedLayer;
 use super::steps::{Slot, Step, StepRunner, VectorId, WeightId};
 use super::weights::Weights;
-use super::{Block, BlockRequest, Config, Kept, KvCache, Model, Output, Scaled, State};
+use super::{Block, BlockRequest, Config, KeptPositions, KvCache, Model, Output, Scaled, State};
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
@@ -125,7 +125,7 @@ impl CpuModel {
         &self,
         config: &Config,
         state: &State,
-        kept: Kept,
+        kept: KeptPositions,
     ) -> Ready<Result<Vec<f32>>> {
         ready(if let State::Cpu(sequence) = state {
             sequence.cache.export(config, kept)
@@ -139,7 +139,7 @@ impl CpuModel {
         &self,
         config: &Config,
         state: &mut State,
-        kept: Kept,
+        kept: KeptPositions,
         values: &[f32],
     ) -> Ready<Result<()>> {
         ready(if let State::Cpu(sequence) = state {

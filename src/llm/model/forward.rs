@@ -1,7 +1,7 @@
 //! The forward pass: blocks of tokens through all layers.
 
 use super::steps::Slot;
-use super::{Kept, Model, Scaled, State};
+use super::{KeptPositions, Model, Scaled, State};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
 use crate::runtime::pause;
@@ -179,7 +179,7 @@ impl Model {
     ///
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`; `Foreign` for another model's memory.
-    pub(crate) async fn export(&self, state: &State, kept: Kept) -> Result<Vec<f32>> {
+    pub(crate) async fn export(&self, state: &State, kept: KeptPositions) -> Result<Vec<f32>> {
         by_executor!(self.executor, on => on.export(&self.config, state, kept).await)
     }
 
@@ -187,7 +187,12 @@ impl Model {
     ///
     /// # Errors
     /// The errors of [`Model::export`].
-    pub(crate) async fn import(&self, state: &mut State, kept: Kept, values: &[f32]) -> Result<()> {
+    pub(crate) async fn import(
+        &self,
+        state: &mut State,
+        kept: KeptPositions,
+        values: &[f32],
+    ) -> Result<()> {
         by_executor!(self.executor, on => on.import(&self.config, state, kept, values).await)
     }
 

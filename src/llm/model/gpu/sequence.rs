@@ -1,7 +1,7 @@
 //! Keys and values of a sequence on a GPU, and their way from and to the host.
 
 use super::super::forward::foreign;
-use super::super::{Config, Kept, State};
+use super::super::{Config, KeptPositions, State};
 use super::{GpuModel, ModelBackend};
 use crate::alloc::try_zeros;
 use crate::error::Result;
@@ -22,7 +22,7 @@ impl<B: ModelBackend> GpuModel<B> {
         &self,
         config: &Config,
         state: &State,
-        kept: Kept,
+        kept: KeptPositions,
     ) -> Result<Vec<f32>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let mut values = try_zeros(config.kept_words(kept))?;
@@ -43,7 +43,7 @@ impl<B: ModelBackend> GpuModel<B> {
         &self,
         config: &Config,
         state: &State,
-        kept: Kept,
+        kept: KeptPositions,
         values: &[f32],
     ) -> Result<()> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
