@@ -113,6 +113,10 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
         run: exhaustive::hostile,
     },
     Part {
+        name: "readers",
+        run: exhaustive::readers,
+    },
+    Part {
         name: "models",
         run: exhaustive::models,
     },
