@@ -75,12 +75,11 @@ pub(super) fn readers(context: &Context) -> Result<()> {
             "-rss_limit_mb=2048",
             "-print_final_stats=1",
         ];
-        // The first folder gets new inputs, the second has the seeds.
-        cmd!(
-            sh,
-            "{program} {limits...} {artifacts} {found} corpus/{reader}"
-        )
-        .run()?;
+        // Files change a valid one and have no seeds.
+        let seeds = project.root.join("fuzz/corpus").join(reader);
+        let seeds = seeds.exists().then_some(seeds);
+        // The first folder gets new inputs.
+        cmd!(sh, "{program} {limits...} {artifacts} {found} {seeds...}").run()?;
     }
     Ok(())
 }
