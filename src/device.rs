@@ -2,7 +2,7 @@
 //!
 //! The files:
 //!
-//! - Options, the choice of a back-end, and the methods of the device.
+//! - `builder` has the options and the choice of a back-end.
 //! - `executor` is the interface of the three back-ends (in a build without a feature, `executor/variants.rs` makes the
 //!   variants of its back-end `Infallible`), `methods` is generated from the op table, `views` has the operations on
 //!   views, `tiled_reduce` reductions of tiles, `matmul_cache` weights by name.

@@ -5,8 +5,6 @@
 //!
 //! The files:
 //!
-//! - The first module of `relampago/llm`: a file that arrives in pieces, a model, generation step by step, and
-//!   quantised matrices.
 //! - `arriving_model` sends matrices to a GPU as they arrive, `lent` gives a model's and sessions' tokens to an answer
 //!   and back.
 //! - Its scripts are in `/js/llm/`: `language_model` is the public class, `engine` runs the module in this thread or in

@@ -3,8 +3,8 @@
 //!
 //! The files:
 //!
-//! - What the modules for JavaScript share: the class of errors, conversion and checks of JavaScript's values.
-//! - `module/` is the crate that links the library as WebAssembly and counts its bytes.
+//! - `/src/js` has the classes of the module that computes, and conversion and checks of JavaScript's values.
+//! - `/src/js/module` is the crate that links the library as WebAssembly and counts its bytes.
 //! - Rust imports scripts of `js/` by their paths from the repository's root, so wasm-bindgen copies them beside its
 //!   own script.
 

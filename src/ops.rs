@@ -1,15 +1,12 @@
 //! The op table, and everything that is generated from it.
 //!
 //! `table` has the rows, and `for_each_op!` hands every row to a macro of the caller's. This file turns the rows into
-//! [`Op`] and its metadata; `device.rs` into methods, `graph/` into batch methods, `js/` into
-//! the JavaScript class, and the conformance suite and the benchmarks into cases.
+//! [`Op`], its metadata and `OPS` for documentation and types; other files turn them into the methods of device, batch
+//! and tensors, the entry points of JavaScript, and the cases of the conformance suite and the benchmarks.
 //!
 //! The files:
 //!
-//! - `table` has the rows and `for_each_op!`.
-//! - A row has an operation's names, inputs, parameters, class and stated accuracy.
-//! - From the table, macros generate the methods of device, batch and tensors, the entry points of JavaScript, and
-//!   `OPS` for documentation and types.
+//! - `table` has the rows: an operation's names, inputs, parameters, class and stated accuracy.
 //! - `shape` checks lengths and parameters before any back-end sees them.
 //! - `policy` has the least work for which an operation runs on a GPU.
 //! - `indices` checks inputs that are indices.

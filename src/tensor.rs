@@ -8,7 +8,6 @@
 
 // The files:
 //
-// - Shapes with strides.
 // - `bound` ties a shape to a slice and checks its bounds once, `planes` cuts a view into the parts that kernels read,
 //   `partition` cuts it into tiles.
 // - `quantized` has weights of few bits.

@@ -1,12 +1,8 @@
 //! The wgpu back-end: WebGPU in the browser; Vulkan, Metal and DX12 natively.
 //!
-//! A [`Recorder`] turns operations into dispatches (`lower.rs`), and one submission of all of
-//! them into results (`readback.rs`). Caches hold what it needs: pipelines and
-//! bind groups (`pipelines.rs`), buffers (`pool.rs`).
-//!
 //! The files:
 //!
-//! - `recorder` turns operations into dispatches and one submission.
+//! - `recorder` turns operations into dispatches and one submission ([`Recorder`]).
 //! - `lower`, `axes`, `matmul`, `matvec`, `subgroups`, `convolve2d` and `row_ops` choose the kernel.
 //! - `plan` records a graph's kernels, `fused` writes elementwise operations into them, `f16_matmul` multiplies in f16.
 //! - `pipelines`, `pool`, `params`, `texts` and `lru` are caches.

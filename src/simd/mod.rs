@@ -6,9 +6,8 @@
 //!
 //! The files:
 //!
-//! - `isa` is the trait that each instruction set implements, `math` the elementary functions.
-//! - The other files are kernels, most of them generic over `isa`.
-//! - Three are not kernels: `stream` runs operations piece by piece on arrays outside of WebAssembly's memory,
+//! - `isa` has the trait that each instruction set implements, `math` the elementary functions.
+//! - The others are kernels but for three: `stream` runs operations piece by piece on arrays outside of WebAssembly's memory,
 //!   `threads` divides large operations, `jit` generates WebAssembly for expressions.
 
 // Target features reach a kernel only through inlining: see `isa`.

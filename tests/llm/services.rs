@@ -1,4 +1,4 @@
-//! What services send: streams of text, and messages and options as JSON.
+//! Streams of text, and messages, options and results as JSON, for programs that send them to others.
 
 #[cfg(feature = "stream")]
 #[test]

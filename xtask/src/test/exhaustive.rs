@@ -57,14 +57,14 @@ pub(super) fn readers(context: &Context) -> Result<()> {
     let (sh, target) = (&project.sh, project.target("fuzz"));
     let _inside = sh.push_dir(project.root.join("fuzz"));
     // Build scripts and macros are compiled without the options only for a target that is named.
-    let host = "x86_64-unknown-linux-gnu";
+    let host = cmd!(sh, "rustc --print host-tuple").read()?;
     cmd!(
         sh,
         "cargo build --release --target {host} --target-dir {target}"
     )
     .env("RUSTFLAGS", COVERAGE)
     .run()?;
-    let programs = target.join(host).join("release");
+    let programs = target.join(&host).join("release");
     for reader in READERS {
         let (program, found) = (programs.join(reader), target.join("found").join(reader));
         sh.create_dir(&found)?;

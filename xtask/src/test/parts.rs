@@ -150,8 +150,8 @@ fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// Runs clippy with all features, and with few: SIMD alone, PTX or language models with it, and the examples with what each requires must
-/// build without warnings too.
+/// Runs clippy with all features, and with few: SIMD alone, PTX or language models with it, and the examples with what
+/// each requires must build without warnings too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
     cmd!(
