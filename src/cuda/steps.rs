@@ -5,6 +5,7 @@ mod memory;
 mod passes;
 
 use std::future::ready;
+use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
 
 use super::backend::{CudaBackend, SharedCuda};
@@ -15,8 +16,9 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product, StepBackend,
-    StepKernels, StepPass, TILED_FROM, check_head, check_row,
+    Activation, Attention, CacheLayout, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
+    StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row, read_buffer,
+    write_buffer,
 };
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
@@ -40,6 +42,7 @@ type Elements = Arc<CudaBuffer<f32>>;
 impl StepBackend for SharedCuda {
     type Buffer = Elements;
     type Weights = CudaWeights;
+    type Cache = Elements;
     type Pass<'a> = CudaPass<'a>;
 
     const KERNELS: StepKernels = StepKernels {
@@ -76,6 +79,26 @@ impl StepBackend for SharedCuda {
         cols: usize,
     ) -> Result<CudaWeights> {
         CudaWeights::new(self, kind, matrices, cols)
+    }
+
+    async fn read_cache(
+        &self,
+        cache: &Elements,
+        layout: &CacheLayout,
+        positions: Range<usize>,
+        rows: &mut [f32],
+    ) -> Result<()> {
+        read_buffer(self, cache, layout, positions, rows).await
+    }
+
+    async fn write_cache(
+        &self,
+        cache: &Elements,
+        layout: &CacheLayout,
+        positions: Range<usize>,
+        rows: &[f32],
+    ) -> Result<()> {
+        write_buffer(self, cache, layout, positions, rows).await
     }
 
     fn gates(&self, _weights: &CudaWeights, rows: usize) -> bool {
@@ -194,6 +217,7 @@ impl CudaPass<'_> {
 impl<'a> StepPass for CudaPass<'a> {
     type Buffer = Elements;
     type Weights = CudaWeights;
+    type Cache = Elements;
 
     fn allocate(&mut self, len: usize) -> Result<Elements> {
         let buffer = match self.memory.spare(len) {
@@ -202,6 +226,10 @@ impl<'a> StepPass for CudaPass<'a> {
         };
         self.own.push(buffer.clone());
         Ok(buffer)
+    }
+
+    fn allocate_cache(&mut self, layout: &CacheLayout) -> Result<Elements> {
+        self.allocate(layout.words(layout.room))
     }
 
     fn write(&mut self, values: &[f32], to: &Elements) -> Result<()> {
@@ -392,7 +420,7 @@ impl<'a> StepPass for CudaPass<'a> {
 
     fn attend(
         &mut self,
-        [queries, cached]: [&Elements; 2],
+        (queries, cached): (&Elements, &Elements),
         attention: &Attention,
         parts: &Elements,
         mixed: &Elements,

@@ -4,6 +4,7 @@ mod attention;
 mod block_weights;
 mod choice;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::Gpu;
@@ -15,8 +16,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
-    StepBackend, StepKernels, StepPass, TILED_FROM,
+    Activation, Attention, BLOCK, CacheLayout, Columns, Element, HeadPlaces, MOST_BLOCK, Norm,
+    Product, StepBackend, StepKernels, StepPass, TILED_FROM, read_buffer, write_buffer,
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
@@ -47,6 +48,7 @@ const F16_FROM: usize = 12;
 impl StepBackend for Arc<Gpu> {
     type Buffer = GpuBuffer;
     type Weights = BlockWeights;
+    type Cache = GpuBuffer;
     type Pass<'a> = GpuPass<'a>;
 
     const KERNELS: StepKernels = StepKernels {
@@ -82,6 +84,26 @@ impl StepBackend for Arc<Gpu> {
         cols: usize,
     ) -> Result<BlockWeights> {
         BlockWeights::new(self, kind, matrices, cols).await
+    }
+
+    async fn read_cache(
+        &self,
+        cache: &GpuBuffer,
+        layout: &CacheLayout,
+        positions: Range<usize>,
+        rows: &mut [f32],
+    ) -> Result<()> {
+        read_buffer(self, cache, layout, positions, rows).await
+    }
+
+    async fn write_cache(
+        &self,
+        cache: &GpuBuffer,
+        layout: &CacheLayout,
+        positions: Range<usize>,
+        rows: &[f32],
+    ) -> Result<()> {
+        write_buffer(self, cache, layout, positions, rows).await
     }
 
     fn tiled_from(&self) -> usize {
@@ -176,9 +198,14 @@ impl GpuPass<'_> {
 impl<'g> StepPass for GpuPass<'g> {
     type Buffer = GpuBuffer;
     type Weights = BlockWeights;
+    type Cache = GpuBuffer;
 
     fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
         self.0.allocate(len)
+    }
+
+    fn allocate_cache(&mut self, layout: &CacheLayout) -> Result<GpuBuffer> {
+        self.0.allocate(layout.words(layout.room))
     }
 
     fn write(&mut self, values: &[f32], to: &GpuBuffer) -> Result<()> {
@@ -365,19 +392,19 @@ impl<'g> StepPass for GpuPass<'g> {
 
     fn attend(
         &mut self,
-        inputs: [&GpuBuffer; 2],
+        (queries, cached): (&GpuBuffer, &GpuBuffer),
         attention: &Attention,
         parts: &GpuBuffer,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        self.attend_placed(inputs, attention, [parts, mixed])
+        self.attend_placed([queries, cached], attention, [parts, mixed])
     }
 
     fn place_and_attend(
         &mut self,
         x: &GpuBuffer,
         heads: &HeadPlaces<'_, GpuBuffer>,
-        [queries, cached]: [&GpuBuffer; 2],
+        (queries, cached): (&GpuBuffer, &GpuBuffer),
         attention: &Attention,
         parts: &GpuBuffer,
         mixed: &GpuBuffer,
@@ -386,7 +413,7 @@ impl<'g> StepPass for GpuPass<'g> {
             return self.attend_next(x, heads, cached, attention, [parts, mixed]);
         }
         self.place(x, heads, queries, cached)?;
-        self.attend([queries, cached], attention, parts, mixed)
+        self.attend((queries, cached), attention, parts, mixed)
     }
 
     fn gate(

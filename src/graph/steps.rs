@@ -1,5 +1,6 @@
 //! The steps of a language model's forward pass, and the interface of back-ends that run them.
 
+mod cache_layout;
 #[cfg(not(feature = "gpu"))]
 mod no_gpu;
 
@@ -8,6 +9,11 @@ use crate::error::Result;
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
+pub(crate) use cache_layout::CacheLayout;
+#[cfg(any(feature = "gpu", feature = "cuda"))]
+pub(crate) use cache_layout::{read_buffer, write_buffer};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The most elements of a head for which back-ends have kernels.
 const MAX_HEAD: usize = 256;
@@ -33,24 +39,44 @@ const MOST_SPLITS: usize = 64;
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
 
+/// A matrix in ggml's blocks that several owners share, such as a part of a file.
+pub(crate) trait SharedBlocks: Send + Sync {
+    fn bytes(&self) -> &[u8];
+}
+
 /// A back-end with kernels for the steps.
 pub(crate) trait StepBackend: Clone {
     /// Elements in the back-end's memory; clones share them.
     type Buffer: Clone;
     /// A matrix of weights in the back-end's memory.
     type Weights;
+    /// The keys and values of a layer of a sequence.
+    type Cache;
     /// Steps that run one after the other.
-    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights>
+    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights, Cache = Self::Cache>
     where
         Self: 'a;
 
     /// The names of the kernels, as profiles have them.
     const KERNELS: StepKernels;
 
+    /// Whether the back-end is a GPU, for which models differ in four ways: matrices for the same rows become one, angles of
+    /// all positions are uploaded with the weights, long passes take several submissions, and tokens are chosen ahead of
+    /// the host.
+    const IS_GPU: bool = true;
+
+    /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
+    const LOGIT_ROWS: usize = 8;
+
     /// Returns the tokens of a prompt that go through the layers at a time, at most [`MOST_BLOCK`].
     fn block(&self) -> usize;
 
     fn pass(&self) -> Result<Self::Pass<'_>>;
+
+    /// Returns a pass over tokens of a sequence, which has a number of its own.
+    fn sequence_pass(&self, _sequence: u64) -> Result<Self::Pass<'_>> {
+        self.pass()
+    }
 
     /// Returns the number of elements of a buffer.
     fn len(buffer: &Self::Buffer) -> usize;
@@ -66,6 +92,37 @@ pub(crate) trait StepBackend: Clone {
         matrices: &[&[u8]],
         cols: usize,
     ) -> impl Future<Output = Result<Self::Weights>>;
+
+    /// [`weights`](Self::weights) of matrices that the back-end may read where they are.
+    fn shared_weights(
+        &self,
+        kind: WeightType,
+        matrices: &[Arc<dyn SharedBlocks>],
+        cols: usize,
+    ) -> impl Future<Output = Result<Self::Weights>> {
+        async move {
+            let matrices: Vec<&[u8]> = matrices.iter().map(|matrix| matrix.bytes()).collect();
+            self.weights(kind, &matrices, cols).await
+        }
+    }
+
+    /// Copies the rows of some positions, head by head the keys and then the values, to as many words.
+    fn read_cache(
+        &self,
+        cache: &Self::Cache,
+        layout: &CacheLayout,
+        positions: Range<usize>,
+        rows: &mut [f32],
+    ) -> impl Future<Output = Result<()>>;
+
+    /// Replaces the keys and values of a layer by the rows of some positions.
+    fn write_cache(
+        &self,
+        cache: &Self::Cache,
+        layout: &CacheLayout,
+        positions: Range<usize>,
+        rows: &[f32],
+    ) -> impl Future<Output = Result<()>>;
 
     /// Returns the number of rows from which on a product is computed in tiles, without a norm.
     fn tiled_from(&self) -> usize {
@@ -98,12 +155,19 @@ pub(crate) struct StepKernels {
 
 /// Steps on their way to one submission. Buffers have at least as many elements as the steps read
 /// and write.
+///
+/// Columns that lie beside each other in a buffer are written and read by steps of the same number of rows, so that a
+/// back-end may store them one after the other.
 pub(crate) trait StepPass: Sized {
     type Buffer;
     type Weights;
+    type Cache;
 
     /// Returns a buffer of `len` elements, whose contents are arbitrary.
     fn allocate(&mut self, len: usize) -> Result<Self::Buffer>;
+
+    /// Returns memory for the keys and values of a layer.
+    fn allocate_cache(&mut self, layout: &CacheLayout) -> Result<Self::Cache>;
 
     /// Copies elements to the beginning of a buffer before all steps.
     fn write(&mut self, values: &[f32], to: &Self::Buffer) -> Result<()>;
@@ -111,7 +175,7 @@ pub(crate) trait StepPass: Sized {
     /// Copies elements to a buffer of their own.
     fn upload(&mut self, values: &[f32]) -> Result<Self::Buffer>;
 
-    /// Submits the steps, and returns the first `len` elements of a buffer.
+    /// Submits the steps, and returns the first `len` elements of a buffer. Without a GPU the future runs them.
     fn submit(
         self,
         read: Option<(&Self::Buffer, usize)>,
@@ -136,6 +200,25 @@ pub(crate) trait StepPass: Sized {
         product: Product,
         norm: Option<Norm<'_, Self::Buffer>>,
     ) -> Result<()>;
+
+    /// [`multiply`](Self::multiply), and adds low-rank products of the same rows.
+    fn multiply_adapted(
+        &mut self,
+        x: &Self::Buffer,
+        weights: &Self::Weights,
+        y: Columns<'_, Self::Buffer>,
+        product: Product,
+        norm: Option<Norm<'_, Self::Buffer>>,
+        adapters: &[LowRankProduct<'_, Self::Buffer, Self::Weights>],
+    ) -> Result<()> {
+        self.multiply(x, weights, y, product, norm)?;
+        for adapter in adapters {
+            let [low, high] = adapter.products(product.rows);
+            self.multiply(x, adapter.a, adapter.between, low, norm)?;
+            self.multiply(adapter.between.0, adapter.b, adapter.y, high, None)?;
+        }
+        Ok(())
+    }
 
     /// Writes the index of the first largest of `len` elements, or of the first NaN, as the operation `argmax` does.
     fn largest(
@@ -191,14 +274,13 @@ pub(crate) trait StepPass: Sized {
         x: &Self::Buffer,
         heads: &HeadPlaces<'_, Self::Buffer>,
         queries: &Self::Buffer,
-        cached: &Self::Buffer,
+        cached: &Self::Cache,
     ) -> Result<()>;
 
-    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each. `parts` is memory for
-    /// [`Attention::parts_len`] elements.
+    /// Attention of queries to keys and values. `parts` is memory for [`Attention::parts_len`] elements.
     fn attend(
         &mut self,
-        inputs: [&Self::Buffer; 2],
+        inputs: (&Self::Buffer, &Self::Cache),
         attention: &Attention,
         parts: &Self::Buffer,
         mixed: &Self::Buffer,
@@ -209,13 +291,13 @@ pub(crate) trait StepPass: Sized {
         &mut self,
         x: &Self::Buffer,
         heads: &HeadPlaces<'_, Self::Buffer>,
-        [queries, cached]: [&Self::Buffer; 2],
+        (queries, cached): (&Self::Buffer, &Self::Cache),
         attention: &Attention,
         parts: &Self::Buffer,
         mixed: &Self::Buffer,
     ) -> Result<()> {
         self.place(x, heads, queries, cached)?;
-        self.attend([queries, cached], attention, parts, mixed)
+        self.attend((queries, cached), attention, parts, mixed)
     }
 
     /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
@@ -255,7 +337,7 @@ pub(crate) struct HeadPlaces<'a, B> {
 
 /// A rotation of heads.
 pub(crate) struct HeadRotation<'a, B> {
-    /// The cosine and the sine for each position and pair.
+    /// The cosine and the sine for each position and pair: of all positions on a GPU, else of the tokens'.
     pub(crate) angles: &'a B,
     pub(crate) pairs: usize,
     pub(crate) neighbours: bool,
@@ -309,6 +391,31 @@ impl Product {
             scale: 1.0,
             gate: None,
         }
+    }
+}
+
+/// A product of rows by two matrices of low rank, one after the other.
+pub(crate) struct LowRankProduct<'a, B, W> {
+    pub(crate) a: &'a W,
+    pub(crate) b: &'a W,
+    /// The factor of the product.
+    pub(crate) scale: f32,
+    /// Memory for the values between the two matrices.
+    pub(crate) between: Columns<'a, B>,
+    /// The columns that the product is added to.
+    pub(crate) y: Columns<'a, B>,
+}
+
+impl<B, W> LowRankProduct<'_, B, W> {
+    /// Returns the products of rows by each matrix.
+    fn products(&self, rows: usize) -> [Product; 2] {
+        let low = Product::of(rows);
+        let high = Product {
+            adds: true,
+            scale: self.scale,
+            ..low
+        };
+        [low, high]
     }
 }
 

@@ -2,19 +2,21 @@
 //! compiled for it as for the others.
 
 use super::{
-    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepBackend, StepKernels,
-    StepPass,
+    Activation, Attention, CacheLayout, Columns, Element, HeadPlaces, Norm, Product, StepBackend,
+    StepKernels, StepPass,
 };
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::tensor::ggml::WeightType;
 use std::convert::Infallible;
 use std::future::Ready;
+use std::ops::Range;
 
 #[allow(refining_impl_trait)] // An opaque type must be one that a value has.
 impl StepBackend for Infallible {
     type Buffer = Infallible;
     type Weights = Infallible;
+    type Cache = Infallible;
     type Pass<'a> = Infallible;
 
     const KERNELS: StepKernels = StepKernels {
@@ -43,6 +45,26 @@ impl StepBackend for Infallible {
         match *self {}
     }
 
+    fn read_cache(
+        &self,
+        cache: &Infallible,
+        _: &CacheLayout,
+        _: Range<usize>,
+        _: &mut [f32],
+    ) -> Ready<Result<()>> {
+        match *cache {}
+    }
+
+    fn write_cache(
+        &self,
+        cache: &Infallible,
+        _: &CacheLayout,
+        _: Range<usize>,
+        _: &[f32],
+    ) -> Ready<Result<()>> {
+        match *cache {}
+    }
+
     fn row_kernel(weights: &Infallible) -> (&'static str, Vec<(usize, usize)>) {
         match *weights {}
     }
@@ -61,8 +83,13 @@ macro_rules! never_called {
 impl StepPass for Infallible {
     type Buffer = Infallible;
     type Weights = Infallible;
+    type Cache = Infallible;
 
     fn allocate(&mut self, _: usize) -> Result<Infallible> {
+        match *self {}
+    }
+
+    fn allocate_cache(&mut self, _: &CacheLayout) -> Result<Infallible> {
         match *self {}
     }
 
@@ -85,7 +112,7 @@ impl StepPass for Infallible {
         draw(&Infallible, usize, Draw, Element<'_, Infallible>);
         add((&Infallible, usize), Columns<'_, Infallible>, usize);
         place(&Infallible, &HeadPlaces<'_, Infallible>, &Infallible, &Infallible);
-        attend([&Infallible; 2], &Attention, &Infallible, &Infallible);
+        attend((&Infallible, &Infallible), &Attention, &Infallible, &Infallible);
         gate(&Infallible, &Infallible, [usize; 2], Activation);
     }
 }

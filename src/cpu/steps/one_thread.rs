@@ -4,10 +4,10 @@ use crate::simd::Cpu;
 
 /// The caller's thread.
 #[derive(Debug)]
-pub(in crate::llm) struct Threads;
+pub(super) struct Threads;
 
 impl Threads {
-    pub(in crate::llm) fn new(_: Cpu) -> Self {
+    pub(super) fn new(_: Cpu) -> Self {
         Self
     }
 

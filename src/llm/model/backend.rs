@@ -1,50 +1,52 @@
-//! The forward pass on a GPU, by whichever interface.
+//! The forward pass on a back-end.
 
 mod adapter;
-mod backend;
 mod choose;
 mod explain;
 mod join;
 mod sequence;
 mod slots;
 mod upload;
+mod variants;
 
 use super::forward::foreign;
 use super::rotation::Pairs;
-use super::steps::{Slot, Step, StepRunner, VectorId, WeightId};
-use super::{Block, BlockRequest, Model, Output, Scaled, State};
+use super::steps::{Slot, Step, VectorId, WeightId};
+use super::weights::FileBlocks;
+use super::{Block, BlockRequest, Model, ModelParts, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepPass,
+    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, SharedBlocks, StepBackend,
+    StepPass,
 };
-pub(super) use adapter::GpuAdapter;
-pub(super) use backend::ModelBackend;
+pub(super) use adapter::BackendAdapter;
 use join::{groups, join};
-pub(in crate::llm) use sequence::GpuSequence;
-use slots::{LOGIT_ROWS, Slots};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(in crate::llm) use sequence::BackendSequence;
+use slots::Slots;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(in crate::llm) use upload::Upload;
+pub(super) use variants::ModelBackend;
 
-/// A model's weights on a GPU, and memory for the values of a pass.
-pub(super) struct GpuModel<B: StepBackend> {
-    gpu: B,
+/// A model's weights on a back-end, and memory for the values of a pass.
+pub(super) struct BackendModel<B: StepBackend> {
+    backend: B,
     /// The steps of each layer, with successive matrices for the same rows as one.
     layers: Vec<Vec<Step>>,
     /// The numbers of the matrices that became one.
     joined: Vec<Vec<usize>>,
-    /// The matrices by number; none where another one holds its rows.
+    /// The matrices by number; none where another one holds its rows, and for an embedding that gives no logits.
     matrices: Vec<Option<B::Weights>>,
     vectors: Vec<B::Buffer>,
-    /// The cosines and sines of each rotation for all positions of a session.
-    angles: [B::Buffer; 2],
+    /// The cosines and sines of each rotation for all positions of a session; none where passes write those of their own.
+    angles: Option<[B::Buffer; 2]>,
     /// Memory for the values of passes that is not in use: each read takes a set, since several threads may read.
     slots: Mutex<Vec<Slots<B>>>,
 }
 
-impl<B: StepBackend> std::fmt::Debug for GpuModel<B> {
+impl<B: StepBackend> std::fmt::Debug for BackendModel<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "GpuModel({} layers)", self.layers.len())
+        write!(f, "BackendModel({} layers)", self.layers.len())
     }
 }
 
@@ -54,57 +56,66 @@ fn layers_at_once(count: usize, tokens: usize, block: usize) -> usize {
     (count * block / (4 * tokens.max(1))).max(1)
 }
 
-impl<B: ModelBackend> GpuModel<B> {
+impl<B: ModelBackend> BackendModel<B> {
     /// Returns the tokens that go through the layers at a time.
     pub(super) fn block(&self) -> usize {
-        self.gpu.block()
+        self.backend.block()
     }
 
-    /// Copies the weights of a model to a GPU.
+    /// Brings the weights of a model to a back-end, which is a copy on a GPU.
     ///
     /// # Errors
     /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`.
-    pub(super) async fn new(gpu: &B, model: &Model) -> Result<Self> {
-        let weights = &model.weights;
-        let (_, joined) = join(&model.steps, weights);
+    pub(super) async fn new(backend: &B, model: ModelParts<'_>) -> Result<Self> {
+        let weights = model.weights;
+        let (_, joined) = join::<B>(model.steps, weights);
         let mut matrices = Vec::new();
         for (weight, rows) in weights.matrices.iter().zip(groups(weights, &joined)) {
-            let blocks = rows.iter().map(|&row| &weights.matrices[row]);
-            let blocks: Vec<&[u8]> = blocks.map(|weight| weight.bytes(&model.file)).collect();
+            let blocks = rows.iter().map(|&row| &weights.matrices[row].range);
+            let blocks = blocks.map(|range| FileBlocks::shared(model.file, range.clone()));
+            let blocks: Vec<Arc<dyn SharedBlocks>> = blocks.collect();
             matrices.push(if blocks.is_empty() {
                 None
             } else {
-                Some(gpu.weights(weight.kind, &blocks, weight.cols).await?)
+                let matrix = backend.shared_weights(weight.kind, &blocks, weight.cols);
+                Some(matrix.await?)
             });
         }
-        Self::with_matrices(gpu, model, matrices).await
+        Self::with_matrices(backend, model, matrices).await
     }
 
-    /// Copies the vectors of a model to a GPU that has its matrices, by number.
+    /// Copies the vectors of a model to a back-end that has its matrices, by number.
     async fn with_matrices(
-        gpu: &B,
-        model: &Model,
+        backend: &B,
+        model: ModelParts<'_>,
         matrices: Vec<Option<B::Weights>>,
     ) -> Result<Self> {
-        let (config, weights) = (&model.config, &model.weights);
-        let (layers, joined) = join(&model.steps, weights);
-        let angles = config.rotations.each_ref();
-        let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
+        let ModelParts {
+            config, weights, ..
+        } = model;
+        let (layers, joined) = join::<B>(model.steps, weights);
         let (vectors, angles, slots, writing) = {
-            let mut pass = gpu.pass()?;
+            let mut pass = backend.pass()?;
             let vectors = weights.vectors.iter().map(|vector| pass.upload(vector));
             let vectors = vectors.collect::<Result<Vec<_>>>()?;
-            let angles = [
-                pass.upload(angles[0].as_flattened())?,
-                pass.upload(angles[1].as_flattened())?,
-            ];
+            let angles = if B::IS_GPU {
+                let angles = config.rotations.each_ref();
+                let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
+                Some([
+                    pass.upload(angles[0].as_flattened())?,
+                    pass.upload(angles[1].as_flattened())?,
+                ])
+            } else {
+                None
+            };
             let lens = Slot::lens(config, weights.vocabulary());
-            let slots = Slots::new(lens, [gpu.block(), config.head_len], &mut pass)?;
+            let sizes = [backend.block(), config.head_len];
+            let slots = Slots::new(lens, sizes, angles.as_ref(), &mut pass)?;
             (vectors, angles, slots, pass.submit(None)?)
         };
         writing.await?;
         Ok(Self {
-            gpu: gpu.clone(),
+            backend: backend.clone(),
             layers,
             joined,
             matrices,
@@ -117,12 +128,12 @@ impl<B: ModelBackend> GpuModel<B> {
     /// Allocates the memory of a sequence.
     pub(super) fn state(&self, model: &Model) -> Result<State> {
         let config = &model.config;
-        let mut pass = self.gpu.pass()?;
-        let lens = (0..config.layers).map(|layer| config.layer_words(layer).saturating_mul(2));
-        let layers = lens.map(|len| pass.allocate(len));
+        let mut pass = self.backend.pass()?;
+        let layouts = (0..config.layers).map(|layer| config.cache_layout(layer));
+        let layers = layouts.map(|layout| pass.allocate_cache(&layout));
         layers
             .collect::<Result<_>>()
-            .map(|layers| B::state(GpuSequence(layers)))
+            .map(|layers| B::state(BackendSequence::new(layers)))
     }
 
     /// Reads a block of tokens, and returns what is wanted of them.
@@ -149,7 +160,7 @@ impl<B: ModelBackend> GpuModel<B> {
         }
         let lens = Slot::lens(&model.config, model.vocabulary());
         let sizes = [self.block(), model.config.head_len];
-        Slots::new(lens, sizes, &mut self.gpu.pass()?)
+        Slots::new(lens, sizes, self.angles.as_ref(), &mut self.backend.pass()?)
     }
 
     async fn read_by(
@@ -178,7 +189,11 @@ impl<B: ModelBackend> GpuModel<B> {
             let residual = slots.own(Slot::Residual);
             pass.recorder.write(&embedded, residual)?;
             let layers = &self.layers[request.layers.clone()];
-            let at_once = layers_at_once(layers.len(), tokens, self.block());
+            let at_once = if B::IS_GPU {
+                layers_at_once(layers.len(), tokens, self.block())
+            } else {
+                layers.len()
+            };
             for (index, layer) in layers.iter().enumerate() {
                 if index > 0 && index.is_multiple_of(at_once) {
                     before.push(pass.recorder.submit(None)?);
@@ -188,7 +203,7 @@ impl<B: ModelBackend> GpuModel<B> {
             }
             block = block.last(output.rows(tokens));
             if slot == Slot::Logits {
-                block.tokens = block.tokens.min(LOGIT_ROWS);
+                block.tokens = block.tokens.min(B::LOGIT_ROWS);
             }
             pass.end(block, output)?;
             let read = match output {
@@ -207,7 +222,7 @@ impl<B: ModelBackend> GpuModel<B> {
             if is_whole || block.skipped >= tokens {
                 return Ok(results);
             }
-            block.tokens = (tokens - block.skipped).min(LOGIT_ROWS);
+            block.tokens = (tokens - block.skipped).min(B::LOGIT_ROWS);
             let submitted = {
                 let mut pass = new_pass(block)?;
                 pass.end(block, output)?;
@@ -221,10 +236,10 @@ impl<B: ModelBackend> GpuModel<B> {
 
 /// Steps over a block of tokens.
 struct Pass<'a, B: ModelBackend> {
-    on: &'a GpuModel<B>,
+    on: &'a BackendModel<B>,
     slots: &'a Slots<B>,
     model: &'a Model,
-    sequence: &'a GpuSequence<B>,
+    sequence: &'a BackendSequence<B>,
     adapters: &'a [Scaled],
     block: Block,
     recorder: B::Pass<'a>,
@@ -243,13 +258,21 @@ struct PendingNorm<'a, T> {
 
 impl<'a, B: ModelBackend> Pass<'a, B> {
     fn new(
-        on: &'a GpuModel<B>,
+        on: &'a BackendModel<B>,
         slots: &'a Slots<B>,
         model: &'a Model,
-        sequence: &'a GpuSequence<B>,
+        sequence: &'a BackendSequence<B>,
         adapters: &'a [Scaled],
         block: Block,
     ) -> Result<Self> {
+        let mut recorder = on.backend.sequence_pass(sequence.id)?;
+        if on.angles.is_none() {
+            let positions = block.first..block.first + block.tokens;
+            for (rotation, to) in model.config.rotations.iter().zip(&slots.angles) {
+                let angles = rotation.angles(positions.clone());
+                recorder.write(angles.as_flattened(), to)?;
+            }
+        }
         Ok(Self {
             on,
             slots,
@@ -257,7 +280,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             sequence,
             adapters,
             block,
-            recorder: on.gpu.pass()?,
+            recorder,
             pending: None,
             heads: None,
         })
@@ -320,7 +343,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     fn gates(&self, weight: WeightId) -> bool {
         let weights = self.on.matrices[weight.0].as_ref();
         self.adapters.is_empty()
-            && weights.is_some_and(|weights| self.on.gpu.gates(weights, self.block.tokens))
+            && weights.is_some_and(|weights| self.on.backend.gates(weights, self.block.tokens))
     }
 
     fn multiply_by(
@@ -339,19 +362,13 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             Some(PendingNorm { from, norm, .. }) => (*from, Some(*norm)),
             None => (from, None),
         };
-        let (from, (to, mut column, columns)) = (self.slots.own(from), self.slots.get(to));
-        let result = (to, column, columns);
-        self.recorder
-            .multiply(from, weights, result, product, norm)?;
+        let (from, to) = (self.slots.own(from), self.slots.get(to));
         if self.adapters.is_empty() {
-            return Ok(());
+            return self.recorder.multiply(from, weights, to, product, norm);
         }
-        let joined = on.joined.iter().find(|rows| rows.contains(&weight.0));
-        for &matrix in joined.map_or(&[weight.0][..], Vec::as_slice) {
-            self.adapt(matrix, (from, norm), (to, column, columns))?;
-            column += self.model.weights.matrices[matrix].rows;
-        }
-        Ok(())
+        let adapters = self.low_rank_products(weight, to);
+        self.recorder
+            .multiply_adapted(from, weights, to, product, norm, &adapters)
     }
 
     fn places(
@@ -362,7 +379,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     ) -> HeadPlaces<'a, B::Buffer> {
         let (config, on) = (&self.model.config, self.on);
         let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
-        let angles = &on.angles[rotation];
+        let angles = &self.slots.angles[rotation];
         let rotation = &config.rotations[rotation];
         HeadPlaces {
             tokens: self.block.tokens,
@@ -382,7 +399,41 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     }
 }
 
-impl<B: ModelBackend> StepRunner for Pass<'_, B> {
+impl<B: ModelBackend> Pass<'_, B> {
+    /// Records a step.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `LimitExceeded` and `DeviceLost`.
+    fn step(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Norm { from, gain, to } => self.norm(from, gain, to),
+            Step::Multiply {
+                from,
+                weight,
+                to,
+                adds,
+            } => {
+                let product = Product {
+                    adds,
+                    ..Product::of(self.block.tokens)
+                };
+                self.multiply_by(from, weight, to, product)
+            }
+            Step::AddVector { vector, to } => self.add_vector(vector, to),
+            Step::Add { from, to } => self.add(from, to),
+            Step::Place {
+                gains,
+                rotation,
+                layer,
+            } => {
+                self.heads = Some(self.places(gains, rotation, layer));
+                Ok(())
+            }
+            Step::Attend { layer, window } => self.attend(layer, window),
+            Step::Activate(activation) => self.activate(activation),
+        }
+    }
+
     fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()> {
         let norm = Norm {
             gain: &self.on.vectors[gain.0],
@@ -395,18 +446,10 @@ impl<B: ModelBackend> StepRunner for Pass<'_, B> {
         };
         // Norms of results are added to the residual; the others precede products.
         self.pending = Some(PendingNorm { from, norm, to });
-        if from == Slot::Residual && self.block.tokens < self.on.gpu.tiled_from() {
+        if from == Slot::Residual && self.block.tokens < self.on.backend.tiled_from() {
             return Ok(());
         }
         self.normalise()
-    }
-
-    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()> {
-        let product = Product {
-            adds,
-            ..Product::of(self.block.tokens)
-        };
-        self.multiply_by(from, weight, to, product)
     }
 
     fn add_vector(&mut self, vector: VectorId, to: Slot) -> Result<()> {
@@ -421,11 +464,6 @@ impl<B: ModelBackend> StepRunner for Pass<'_, B> {
         let len = self.block.tokens * slots.len(to);
         let from = (slots.own(from), len);
         self.recorder.add(from, (slots.own(to), 0, len), 1)
-    }
-
-    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {
-        self.heads = Some(self.places(gains, rotation, layer));
-        Ok(())
     }
 
     /// Records the attention to a layer's cache, after its heads were placed there.
@@ -449,7 +487,7 @@ impl<B: ModelBackend> StepRunner for Pass<'_, B> {
         self.recorder.place_and_attend(
             slots.own(Slot::Queries),
             &heads,
-            [slots.own(Slot::Rotated), &self.sequence.0[layer]],
+            (slots.own(Slot::Rotated), &self.sequence.layers[layer]),
             &attention,
             &slots.parts,
             slots.own(Slot::Mixed),

@@ -1,0 +1,98 @@
+//! Steps that run when their pass is submitted, in slices of work that the threads of all passes share.
+
+use super::threads::Threads;
+use crate::error::{Error, Result};
+use crate::runtime::{Slice, pause};
+use crate::simd::Cpu;
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+/// Memory of a pass for values between two kernels of a step.
+pub(super) type Scratch = [Vec<f32>; 3];
+
+/// A recorded step.
+pub(super) struct RecordedStep {
+    run: Box<dyn FnOnce(Cpu, &mut Scratch) -> Result<()> + Send>,
+    /// Whether it may take as long as a slice of work.
+    may_be_long: bool,
+}
+
+/// Steps of a pass over tokens of a sequence.
+pub(crate) struct CpuPass {
+    cpu: Cpu,
+    sequence: u64,
+    steps: Vec<RecordedStep>,
+}
+
+impl CpuPass {
+    pub(super) fn new(cpu: Cpu, sequence: u64) -> Self {
+        Self {
+            cpu,
+            sequence,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Records a step.
+    pub(super) fn push(
+        &mut self,
+        may_be_long: bool,
+        run: impl FnOnce(Cpu, &mut Scratch) -> Result<()> + Send + 'static,
+    ) {
+        let run = Box::new(run);
+        self.steps.push(RecordedStep { run, may_be_long });
+    }
+
+    /// Runs the steps. Pauses after each [`Slice`] of work.
+    pub(super) async fn run(self) -> Result<()> {
+        let threads = Threads::new(self.cpu);
+        let mut steps = self.steps.into_iter();
+        let mut scratch = Scratch::default();
+        while steps.len() > 0 {
+            threads.run(self.sequence, |threads| {
+                let cpu = Cpu {
+                    threads,
+                    ..self.cpu
+                };
+                run_slice(cpu, &mut steps, &mut scratch)
+            })?;
+            if steps.len() > 0 {
+                pause().await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs steps until a slice of work is over.
+fn run_slice(
+    cpu: Cpu,
+    steps: &mut impl Iterator<Item = RecordedStep>,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let slice = Slice::new();
+    for step in steps {
+        (step.run)(cpu, scratch)?;
+        if step.may_be_long && slice.is_over() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is behind a lock, for reading. Only one pass writes to a buffer, so that nothing waits here.
+pub(super) fn read<T>(lock: &RwLock<T>) -> Result<RwLockReadGuard<'_, T>> {
+    lock.try_read().or_else(unlocked)
+}
+
+/// Returns what is behind a lock, for writing.
+pub(super) fn write<T>(lock: &RwLock<T>) -> Result<RwLockWriteGuard<'_, T>> {
+    lock.try_write().or_else(unlocked)
+}
+
+/// Returns what a step that panicked left locked, or the error of a buffer that is read and written at the same time.
+fn unlocked<T>(error: TryLockError<T>) -> Result<T> {
+    match error {
+        TryLockError::Poisoned(lock) => Ok(lock.into_inner()),
+        TryLockError::WouldBlock => Err(Error::invalid("buffer", "in use", "of one pass")),
+    }
+}
