@@ -23,15 +23,14 @@ mod weights;
 
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::{Error, Result};
-use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, CacheLayout, Columns, Element, HeadPlaces, LowRankProduct, Norm,
-    Product, SharedBlocks, StepBackend, StepKernels, StepPass,
+    Activation, Attention, BLOCK, Columns, Element, HeadPlaces, LowRankProduct, Norm, Product,
+    SharedBlocks, StepBackend, StepKernels, StepPass,
 };
 use crate::ops::Op;
 use crate::simd::{AttentionShape, Cpu, attention, execute};
 use crate::tensor::ggml::WeightType;
-use cache::{CachedLayer, LayerCache};
+use cache::{CachedLayer, SharedCache};
 use heads::HeadsToPlace;
 use pass::{CpuPass, read, write};
 use std::future::{Ready, ready};
@@ -49,7 +48,8 @@ type Elements = Arc<RwLock<Vec<f32>>>;
 impl StepBackend for Cpu {
     type Buffer = Elements;
     type Weights = CpuWeights;
-    type Cache = Arc<RwLock<LayerCache>>;
+    type Cache = SharedCache;
+    type CacheMemory = SharedCache;
     type Pass<'a> = CpuPass;
 
     const KERNELS: StepKernels = StepKernels {
@@ -78,10 +78,6 @@ impl StepBackend for Cpu {
         Ok(CpuPass::new(*self, sequence))
     }
 
-    fn len(buffer: &Elements) -> usize {
-        read(buffer).map_or(0, |values| values.len())
-    }
-
     fn weights(
         &self,
         kind: WeightType,
@@ -104,26 +100,6 @@ impl StepBackend for Cpu {
                 CpuWeights::copy(kind, &matrices, cols)
             }
         })
-    }
-
-    fn read_cache(
-        &self,
-        cache: &Self::Cache,
-        _: &CacheLayout,
-        positions: Range<usize>,
-        rows: &mut [f32],
-    ) -> Ready<Result<()>> {
-        ready(read(cache).map(|cache| cache.export(positions, rows)))
-    }
-
-    fn write_cache(
-        &self,
-        cache: &Self::Cache,
-        _: &CacheLayout,
-        positions: Range<usize>,
-        rows: &[f32],
-    ) -> Ready<Result<()>> {
-        ready(write(cache).and_then(|mut cache| cache.import(positions, rows)))
     }
 
     /// Returns 0: tiles normalise nothing, and neither do products of one row.
@@ -178,28 +154,15 @@ fn norm(cpu: Cpu, x: &[f32], (gain, epsilon): (&[f32], f32), to: &mut [f32]) -> 
     execute(cpu, &op, &[x, gain], to)
 }
 
-/// The error of steps that choose tokens ahead of the host, for which there are no kernels.
-fn no_choice() -> Result<()> {
-    Err(Error::invalid(
-        "back-end",
-        "SIMD",
-        "a GPU to choose tokens ahead",
-    ))
-}
-
 #[allow(refining_impl_trait)]
 impl StepPass for CpuPass {
     type Buffer = Elements;
     type Weights = CpuWeights;
-    type Cache = Arc<RwLock<LayerCache>>;
+    type Cache = SharedCache;
 
     /// Takes no memory: steps do as they write.
     fn allocate(&mut self, _: usize) -> Result<Elements> {
         Ok(Elements::default())
-    }
-
-    fn allocate_cache(&mut self, layout: &CacheLayout) -> Result<Self::Cache> {
-        Ok(Arc::new(RwLock::new(LayerCache::new(*layout))))
     }
 
     fn write(&mut self, values: &[f32], to: &Elements) -> Result<()> {
@@ -308,34 +271,6 @@ impl StepPass for CpuPass {
         Ok(())
     }
 
-    fn take_row(
-        &mut self,
-        _: &CpuWeights,
-        _: Element<'_, Elements>,
-        _: f32,
-        _: &Elements,
-    ) -> Result<()> {
-        no_choice()
-    }
-
-    fn change(
-        &mut self,
-        _: &Changes<Elements>,
-        _: Element<'_, Elements>,
-        _: &Elements,
-        _: usize,
-    ) -> Result<()> {
-        no_choice()
-    }
-
-    fn forbid(&mut self, _: &Elements, _: &Elements, _: usize) -> Result<()> {
-        no_choice()
-    }
-
-    fn draw(&mut self, _: &Elements, _: usize, _: Draw, _: Element<'_, Elements>) -> Result<()> {
-        no_choice()
-    }
-
     fn add(
         &mut self,
         (x, len): (&Elements, usize),
@@ -376,28 +311,24 @@ impl StepPass for CpuPass {
         _: &Elements,
         mixed: &Elements,
     ) -> Result<()> {
-        let shape = AttentionShape {
-            tokens: options.tokens,
-            first: options.position,
-            all: None,
-            heads: options.heads,
-            kv_heads: options.kv_heads,
-            head_len: options.head_len,
-            capacity: options.capacity,
-            scale: options.scale,
-            window: options.window,
-            soft_cap: None,
-            cache_type: options.cache_type,
-        };
+        let options = *options;
         let (queries, cached, mixed) = (queries.clone(), cached.clone(), mixed.clone());
         self.push(true, move |cpu, _| {
             let (queries, cached, mut mixed) = (read(&queries)?, read(&cached)?, write(&mixed)?);
             let layer = cached.layer();
             let CachedLayer { keys, values, .. } = layer;
             let shape = AttentionShape {
-                first: shape.first - layer.first,
+                tokens: options.tokens,
+                first: options.position - layer.first,
+                all: None,
+                heads: options.heads,
+                kv_heads: options.kv_heads,
+                head_len: options.head_len,
                 capacity: layer.room,
-                ..shape
+                scale: options.scale,
+                window: options.window,
+                soft_cap: None,
+                cache_type: options.cache_type,
             };
             let len = shape.tokens * shape.heads * shape.head_len;
             let (queries, mixed) = (part(&queries, 0..len)?, part_mut(&mut mixed, 0..len)?);

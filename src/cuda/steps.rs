@@ -5,7 +5,6 @@ mod memory;
 mod passes;
 
 use std::future::ready;
-use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
 
 use super::backend::{CudaBackend, SharedCuda};
@@ -16,9 +15,8 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, CacheLayout, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
-    StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row, read_buffer,
-    write_buffer,
+    Activation, Attention, BufferCache, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
+    StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
@@ -42,7 +40,8 @@ type Elements = Arc<CudaBuffer<f32>>;
 impl StepBackend for SharedCuda {
     type Buffer = Elements;
     type Weights = CudaWeights;
-    type Cache = Elements;
+    type Cache = BufferCache<Elements>;
+    type CacheMemory = Elements;
     type Pass<'a> = CudaPass<'a>;
 
     const KERNELS: StepKernels = StepKernels {
@@ -68,10 +67,6 @@ impl StepBackend for SharedCuda {
         })
     }
 
-    fn len(buffer: &Elements) -> usize {
-        buffer.len()
-    }
-
     async fn weights(
         &self,
         kind: WeightType,
@@ -79,26 +74,6 @@ impl StepBackend for SharedCuda {
         cols: usize,
     ) -> Result<CudaWeights> {
         CudaWeights::new(self, kind, matrices, cols)
-    }
-
-    async fn read_cache(
-        &self,
-        cache: &Elements,
-        layout: &CacheLayout,
-        positions: Range<usize>,
-        rows: &mut [f32],
-    ) -> Result<()> {
-        read_buffer(self, cache, layout, positions, rows).await
-    }
-
-    async fn write_cache(
-        &self,
-        cache: &Elements,
-        layout: &CacheLayout,
-        positions: Range<usize>,
-        rows: &[f32],
-    ) -> Result<()> {
-        write_buffer(self, cache, layout, positions, rows).await
     }
 
     fn gates(&self, _weights: &CudaWeights, rows: usize) -> bool {
@@ -226,10 +201,6 @@ impl<'a> StepPass for CudaPass<'a> {
         };
         self.own.push(buffer.clone());
         Ok(buffer)
-    }
-
-    fn allocate_cache(&mut self, layout: &CacheLayout) -> Result<Elements> {
-        self.allocate(layout.words(layout.room))
     }
 
     fn write(&mut self, values: &[f32], to: &Elements) -> Result<()> {

@@ -4,7 +4,6 @@ mod attention;
 mod block_weights;
 mod choice;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::Gpu;
@@ -16,8 +15,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, CacheLayout, Columns, Element, HeadPlaces, MOST_BLOCK, Norm,
-    Product, StepBackend, StepKernels, StepPass, TILED_FROM, read_buffer, write_buffer,
+    Activation, Attention, BLOCK, BufferCache, Columns, Element, HeadPlaces, MOST_BLOCK, Norm,
+    Product, StepBackend, StepKernels, StepPass, TILED_FROM,
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
@@ -48,7 +47,8 @@ const F16_FROM: usize = 12;
 impl StepBackend for Arc<Gpu> {
     type Buffer = GpuBuffer;
     type Weights = BlockWeights;
-    type Cache = GpuBuffer;
+    type Cache = BufferCache<GpuBuffer>;
+    type CacheMemory = GpuBuffer;
     type Pass<'a> = GpuPass<'a>;
 
     const KERNELS: StepKernels = StepKernels {
@@ -73,10 +73,6 @@ impl StepBackend for Arc<Gpu> {
         Recorder::new(self).map(GpuPass)
     }
 
-    fn len(buffer: &GpuBuffer) -> usize {
-        buffer.len()
-    }
-
     async fn weights(
         &self,
         kind: WeightType,
@@ -84,26 +80,6 @@ impl StepBackend for Arc<Gpu> {
         cols: usize,
     ) -> Result<BlockWeights> {
         BlockWeights::new(self, kind, matrices, cols).await
-    }
-
-    async fn read_cache(
-        &self,
-        cache: &GpuBuffer,
-        layout: &CacheLayout,
-        positions: Range<usize>,
-        rows: &mut [f32],
-    ) -> Result<()> {
-        read_buffer(self, cache, layout, positions, rows).await
-    }
-
-    async fn write_cache(
-        &self,
-        cache: &GpuBuffer,
-        layout: &CacheLayout,
-        positions: Range<usize>,
-        rows: &[f32],
-    ) -> Result<()> {
-        write_buffer(self, cache, layout, positions, rows).await
     }
 
     fn tiled_from(&self) -> usize {
@@ -202,10 +178,6 @@ impl<'g> StepPass for GpuPass<'g> {
 
     fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
         self.0.allocate(len)
-    }
-
-    fn allocate_cache(&mut self, layout: &CacheLayout) -> Result<GpuBuffer> {
-        self.0.allocate(layout.words(layout.room))
     }
 
     fn write(&mut self, values: &[f32], to: &GpuBuffer) -> Result<()> {

@@ -5,14 +5,11 @@ mod cache_layout;
 mod no_gpu;
 
 use super::choice::{Changes, Draw};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
-pub(crate) use cache_layout::CacheLayout;
-#[cfg(any(feature = "gpu", feature = "cuda"))]
-pub(crate) use cache_layout::{read_buffer, write_buffer};
-use std::ops::Range;
+pub(crate) use cache_layout::{BufferCache, CacheLayout, StepCache};
 use std::sync::Arc;
 
 /// The most elements of a head for which back-ends have kernels.
@@ -50,10 +47,11 @@ pub(crate) trait StepBackend: Clone {
     type Buffer: Clone;
     /// A matrix of weights in the back-end's memory.
     type Weights;
-    /// The keys and values of a layer of a sequence.
-    type Cache;
+    /// The keys and values of a layer of a sequence, and the memory that steps write and read there.
+    type Cache: StepCache<Self>;
+    type CacheMemory;
     /// Steps that run one after the other.
-    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights, Cache = Self::Cache>
+    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights, Cache = Self::CacheMemory>
     where
         Self: 'a;
 
@@ -77,9 +75,6 @@ pub(crate) trait StepBackend: Clone {
     fn sequence_pass(&self, _sequence: u64) -> Result<Self::Pass<'_>> {
         self.pass()
     }
-
-    /// Returns the number of elements of a buffer.
-    fn len(buffer: &Self::Buffer) -> usize;
 
     /// Copies the rows of matrices of `cols` columns, one after the other, from ggml's blocks.
     ///
@@ -105,24 +100,6 @@ pub(crate) trait StepBackend: Clone {
             self.weights(kind, &matrices, cols).await
         }
     }
-
-    /// Copies the rows of some positions, head by head the keys and then the values, to as many words.
-    fn read_cache(
-        &self,
-        cache: &Self::Cache,
-        layout: &CacheLayout,
-        positions: Range<usize>,
-        rows: &mut [f32],
-    ) -> impl Future<Output = Result<()>>;
-
-    /// Replaces the keys and values of a layer by the rows of some positions.
-    fn write_cache(
-        &self,
-        cache: &Self::Cache,
-        layout: &CacheLayout,
-        positions: Range<usize>,
-        rows: &[f32],
-    ) -> impl Future<Output = Result<()>>;
 
     /// Returns the number of rows from which on a product is computed in tiles, without a norm.
     fn tiled_from(&self) -> usize {
@@ -165,9 +142,6 @@ pub(crate) trait StepPass: Sized {
 
     /// Returns a buffer of `len` elements, whose contents are arbitrary.
     fn allocate(&mut self, len: usize) -> Result<Self::Buffer>;
-
-    /// Returns memory for the keys and values of a layer.
-    fn allocate_cache(&mut self, layout: &CacheLayout) -> Result<Self::Cache>;
 
     /// Copies elements to the beginning of a buffer before all steps.
     fn write(&mut self, values: &[f32], to: &Self::Buffer) -> Result<()>;
@@ -228,36 +202,50 @@ pub(crate) trait StepPass: Sized {
         index: Element<'_, Self::Buffer>,
     ) -> Result<()>;
 
-    /// Writes the row of a matrix whose number is `index`, times `scale`. A number that no row has writes nothing.
+    /// Writes the row of a matrix whose number is `index`, times `scale`. A number that no row has writes nothing. Back-ends
+    /// that are no GPUs have neither this step nor the next three.
     fn take_row(
         &mut self,
-        weights: &Self::Weights,
-        index: Element<'_, Self::Buffer>,
-        scale: f32,
-        y: &Self::Buffer,
-    ) -> Result<()>;
+        _weights: &Self::Weights,
+        _index: Element<'_, Self::Buffer>,
+        _scale: f32,
+        _y: &Self::Buffer,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Changes logits as [`Changes`] says. The tokens before the element `next` have occurred, too.
     fn change(
         &mut self,
-        changes: &Changes<Self::Buffer>,
-        next: Element<'_, Self::Buffer>,
-        logits: &Self::Buffer,
-        len: usize,
-    ) -> Result<()>;
+        _changes: &Changes<Self::Buffer>,
+        _next: Element<'_, Self::Buffer>,
+        _logits: &Self::Buffer,
+        _len: usize,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Makes the first `len` logits of tokens that are not allowed lower than all others. The words of `allowed` are those of
     /// [`Choices`](super::choice::Choices).
-    fn forbid(&mut self, allowed: &Self::Buffer, logits: &Self::Buffer, len: usize) -> Result<()>;
+    fn forbid(
+        &mut self,
+        _allowed: &Self::Buffer,
+        _logits: &Self::Buffer,
+        _len: usize,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Writes the index that a draw from `len` logits gives, or −1 where it takes more of them than the kernels rank.
     fn draw(
         &mut self,
-        logits: &Self::Buffer,
-        len: usize,
-        draw: Draw,
-        index: Element<'_, Self::Buffer>,
-    ) -> Result<()>;
+        _logits: &Self::Buffer,
+        _len: usize,
+        _draw: Draw,
+        _index: Element<'_, Self::Buffer>,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Adds the `len` first elements of `x` to each of `rows` rows.
     fn add(
@@ -309,6 +297,11 @@ pub(crate) trait StepPass: Sized {
         shape: [usize; 2],
         activation: Activation,
     ) -> Result<()>;
+}
+
+/// Returns the error of a step that chooses tokens ahead of the host, where the host draws from logits.
+fn no_choice() -> Result<()> {
+    Err(Error::invalid("device", "SIMD", "a GPU to choose tokens"))
 }
 
 /// An element of a buffer, by its index.
@@ -420,6 +413,7 @@ impl<B, W> LowRankProduct<'_, B, W> {
 }
 
 /// Attention of tokens to what is in the cache.
+#[derive(Clone, Copy)]
 pub(crate) struct Attention {
     pub(crate) tokens: usize,
     pub(crate) heads: usize,

@@ -1,10 +1,13 @@
 //! Keys and values of a layer, in memory that grows with the tokens.
 
+use super::pass::{CpuPass, read, write};
 use crate::alloc::try_resize;
 use crate::error::Result;
-use crate::graph::steps::{BLOCK, CacheLayout};
-use crate::simd::pack_row;
+use crate::graph::steps::{BLOCK, CacheLayout, StepCache};
+use crate::simd::{Cpu, pack_row};
+use std::future::{Ready, ready};
 use std::ops::Range;
+use std::sync::{Arc, RwLock};
 
 /// The positions that a layer has room for at first. Each time that they are full, the room doubles, so that a long
 /// context takes no memory before it is used, and no token is copied more than about once.
@@ -18,6 +21,28 @@ pub(crate) struct LayerCache {
     room: usize,
     /// The position of the first row. It rises where the layer keeps the last positions only.
     first: usize,
+}
+
+/// The cache of a layer, which recorded steps share.
+pub(crate) type SharedCache = Arc<RwLock<LayerCache>>;
+
+#[allow(refining_impl_trait)] // Nothing waits for memory.
+impl StepCache<Cpu> for SharedCache {
+    fn new(layout: CacheLayout, _: &mut CpuPass) -> Result<Self> {
+        Ok(Arc::new(RwLock::new(LayerCache::new(layout))))
+    }
+
+    fn memory(&self) -> &Self {
+        self
+    }
+
+    fn read(&self, _: &Cpu, positions: Range<usize>, rows: &mut [f32]) -> Ready<Result<()>> {
+        ready(read(self).map(|cache| cache.export(positions, rows)))
+    }
+
+    fn write(&self, _: &Cpu, positions: Range<usize>, rows: &[f32]) -> Ready<Result<()>> {
+        ready(write(self).and_then(|mut cache| cache.import(positions, rows)))
+    }
 }
 
 /// The halves of a layer.
@@ -35,7 +60,7 @@ pub(super) struct CachedLayer<'a> {
 }
 
 impl LayerCache {
-    pub(super) fn new(layout: CacheLayout) -> Self {
+    fn new(layout: CacheLayout) -> Self {
         Self {
             layout,
             halves: Default::default(),
@@ -91,7 +116,7 @@ impl LayerCache {
     }
 
     /// Copies the rows of some positions, one head after the other.
-    pub(super) fn export(&self, positions: Range<usize>, mut rows: &mut [f32]) {
+    fn export(&self, positions: Range<usize>, mut rows: &mut [f32]) {
         let len = positions.len() * self.layout.row();
         let start = positions.start.saturating_sub(self.first) * self.layout.row();
         for head in self.heads() {
@@ -104,7 +129,7 @@ impl LayerCache {
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(super) fn import(&mut self, positions: Range<usize>, mut rows: &[f32]) -> Result<()> {
+    fn import(&mut self, positions: Range<usize>, mut rows: &[f32]) -> Result<()> {
         self.first = positions.start;
         self.make_room(positions.start, positions.len())?;
         let len = positions.len() * self.layout.row();

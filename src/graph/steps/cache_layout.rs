@@ -46,40 +46,72 @@ impl CacheLayout {
     }
 }
 
-/// [`StepBackend::read_cache`] for a cache in a buffer.
-pub(crate) async fn read_buffer<B: StepBackend>(
-    backend: &B,
-    cache: &B::Buffer,
-    layout: &CacheLayout,
-    positions: Range<usize>,
-    mut rows: &mut [f32],
-) -> Result<()> {
-    let reading = backend.pass()?.submit(Some((cache, B::len(cache))))?;
-    let words = reading.await?;
-    for range in layout.ranges(positions) {
-        let to = rows.split_off_mut(..range.len()).unwrap_or_default();
-        to.copy_from_slice(&words[range]);
-    }
-    Ok(())
+/// The keys and values of a layer of a sequence.
+pub(crate) trait StepCache<B: StepBackend>: Sized {
+    fn new(layout: CacheLayout, pass: &mut B::Pass<'_>) -> Result<Self>;
+
+    /// Returns the memory that steps write and read.
+    fn memory(&self) -> &B::CacheMemory;
+
+    /// Copies the rows of some positions, head by head the keys and then the values, to as many words.
+    fn read(
+        &self,
+        backend: &B,
+        positions: Range<usize>,
+        rows: &mut [f32],
+    ) -> impl Future<Output = Result<()>>;
+
+    /// Replaces all keys and values by the rows of some positions.
+    fn write(
+        &self,
+        backend: &B,
+        positions: Range<usize>,
+        rows: &[f32],
+    ) -> impl Future<Output = Result<()>>;
 }
 
-/// [`StepBackend::write_cache`] for a cache in a buffer.
-pub(crate) async fn write_buffer<B: StepBackend>(
-    backend: &B,
-    cache: &B::Buffer,
-    layout: &CacheLayout,
-    positions: Range<usize>,
-    mut rows: &[f32],
-) -> Result<()> {
-    let mut words = try_zeros(B::len(cache))?;
-    for range in layout.ranges(positions) {
-        let from = rows.split_off(..range.len()).unwrap_or_default();
-        words[range].copy_from_slice(from);
+/// Keys and values on a GPU, in a buffer for all positions that the layer keeps.
+pub(crate) struct BufferCache<T> {
+    layout: CacheLayout,
+    buffer: T,
+}
+
+impl<B: StepBackend<CacheMemory = <B as StepBackend>::Buffer>> StepCache<B>
+    for BufferCache<B::Buffer>
+{
+    fn new(layout: CacheLayout, pass: &mut B::Pass<'_>) -> Result<Self> {
+        let buffer = pass.allocate(layout.words(layout.room))?;
+        Ok(Self { layout, buffer })
     }
-    let writing = {
-        let mut pass = backend.pass()?;
-        pass.write(&words, cache)?;
-        pass.submit(None)?
-    };
-    writing.await.map(drop)
+
+    fn memory(&self) -> &B::Buffer {
+        &self.buffer
+    }
+
+    async fn read(&self, backend: &B, positions: Range<usize>, mut rows: &mut [f32]) -> Result<()> {
+        let layout = self.layout;
+        let all = (&self.buffer, layout.words(layout.room));
+        let reading = backend.pass()?.submit(Some(all))?;
+        let words = reading.await?;
+        for range in layout.ranges(positions) {
+            let to = rows.split_off_mut(..range.len()).unwrap_or_default();
+            to.copy_from_slice(&words[range]);
+        }
+        Ok(())
+    }
+
+    async fn write(&self, backend: &B, positions: Range<usize>, mut rows: &[f32]) -> Result<()> {
+        let layout = self.layout;
+        let mut words = try_zeros(layout.words(layout.room))?;
+        for range in layout.ranges(positions) {
+            let from = rows.split_off(..range.len()).unwrap_or_default();
+            words[range].copy_from_slice(from);
+        }
+        let writing = {
+            let mut pass = backend.pass()?;
+            pass.write(&words, &self.buffer)?;
+            pass.submit(None)?
+        };
+        writing.await.map(drop)
+    }
 }

@@ -2,21 +2,20 @@
 //! compiled for it as for the others.
 
 use super::{
-    Activation, Attention, CacheLayout, Columns, Element, HeadPlaces, Norm, Product, StepBackend,
+    Activation, Attention, BufferCache, Columns, Element, HeadPlaces, Norm, Product, StepBackend,
     StepKernels, StepPass,
 };
 use crate::error::Result;
-use crate::graph::choice::{Changes, Draw};
 use crate::tensor::ggml::WeightType;
 use std::convert::Infallible;
 use std::future::Ready;
-use std::ops::Range;
 
 #[allow(refining_impl_trait)] // An opaque type must be one that a value has.
 impl StepBackend for Infallible {
     type Buffer = Infallible;
     type Weights = Infallible;
-    type Cache = Infallible;
+    type Cache = BufferCache<Infallible>;
+    type CacheMemory = Infallible;
     type Pass<'a> = Infallible;
 
     const KERNELS: StepKernels = StepKernels {
@@ -37,32 +36,8 @@ impl StepBackend for Infallible {
         match *self {}
     }
 
-    fn len(buffer: &Infallible) -> usize {
-        match *buffer {}
-    }
-
     fn weights(&self, _: WeightType, _: &[&[u8]], _: usize) -> Ready<Result<Infallible>> {
         match *self {}
-    }
-
-    fn read_cache(
-        &self,
-        cache: &Infallible,
-        _: &CacheLayout,
-        _: Range<usize>,
-        _: &mut [f32],
-    ) -> Ready<Result<()>> {
-        match *cache {}
-    }
-
-    fn write_cache(
-        &self,
-        cache: &Infallible,
-        _: &CacheLayout,
-        _: Range<usize>,
-        _: &[f32],
-    ) -> Ready<Result<()>> {
-        match *cache {}
     }
 
     fn row_kernel(weights: &Infallible) -> (&'static str, Vec<(usize, usize)>) {
@@ -89,10 +64,6 @@ impl StepPass for Infallible {
         match *self {}
     }
 
-    fn allocate_cache(&mut self, _: &CacheLayout) -> Result<Infallible> {
-        match *self {}
-    }
-
     fn upload(&mut self, _: &[f32]) -> Result<Infallible> {
         match *self {}
     }
@@ -106,10 +77,6 @@ impl StepPass for Infallible {
         norm(&Infallible, Norm<'_, Infallible>, &Infallible, usize);
         multiply(&Infallible, &Infallible, Columns<'_, Infallible>, Product, Option<Norm<'_, Infallible>>);
         largest(&Infallible, usize, Element<'_, Infallible>);
-        take_row(&Infallible, Element<'_, Infallible>, f32, &Infallible);
-        change(&Changes<Infallible>, Element<'_, Infallible>, &Infallible, usize);
-        forbid(&Infallible, &Infallible, usize);
-        draw(&Infallible, usize, Draw, Element<'_, Infallible>);
         add((&Infallible, usize), Columns<'_, Infallible>, usize);
         place(&Infallible, &HeadPlaces<'_, Infallible>, &Infallible, &Infallible);
         attend((&Infallible, &Infallible), &Attention, &Infallible, &Infallible);

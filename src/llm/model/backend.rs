@@ -18,7 +18,7 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::steps::{
     Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, SharedBlocks, StepBackend,
-    StepPass,
+    StepCache, StepPass,
 };
 pub(super) use adapter::BackendAdapter;
 use join::{groups, join};
@@ -130,7 +130,7 @@ impl<B: ModelBackend> BackendModel<B> {
         let config = &model.config;
         let mut pass = self.backend.pass()?;
         let layouts = (0..config.layers).map(|layer| config.cache_layout(layer));
-        let layers = layouts.map(|layout| pass.allocate_cache(&layout));
+        let layers = layouts.map(|layout| B::Cache::new(layout, &mut pass));
         layers
             .collect::<Result<_>>()
             .map(|layers| B::state(BackendSequence::new(layers)))
@@ -487,7 +487,10 @@ impl<B: ModelBackend> Pass<'_, B> {
         self.recorder.place_and_attend(
             slots.own(Slot::Queries),
             &heads,
-            (slots.own(Slot::Rotated), &self.sequence.layers[layer]),
+            (
+                slots.own(Slot::Rotated),
+                self.sequence.layers[layer].memory(),
+            ),
             &attention,
             &slots.parts,
             slots.own(Slot::Mixed),

@@ -43,11 +43,6 @@ impl Config {
         kept.oldest <= kept.len && kept.len - kept.oldest <= room
     }
 
-    /// Returns the positions of `kept` that a layer has.
-    pub(super) fn positions(&self, layer: usize, kept: KeptPositions) -> Range<usize> {
-        self.ring_of(layer).map_or(0, |_| kept.oldest)..kept.len
-    }
-
     /// Returns the layout of a layer's keys and values.
     pub(super) fn cache_layout(&self, layer: usize) -> CacheLayout {
         CacheLayout {
@@ -59,21 +54,26 @@ impl Config {
         }
     }
 
-    /// Returns the number of words of the keys and values of some positions in all layers, saturating.
-    pub(crate) fn kept_words(&self, kept: KeptPositions) -> usize {
-        self.words(|layer| self.positions(layer, kept).len())
+    /// Returns the positions of `kept` that a layer has, and the number of words of their keys and values, saturating.
+    pub(super) fn layer_words(&self, layer: usize, kept: KeptPositions) -> (Range<usize>, usize) {
+        let positions = self.ring_of(layer).map_or(0, |_| kept.oldest)..kept.len;
+        let words = self.cache_layout(layer).words(positions.len());
+        (positions, words)
     }
 
-    /// Returns the number of words of all layers, of which each has a number of positions, saturating.
-    fn words(&self, positions: impl Fn(usize) -> usize) -> usize {
-        let words = (0..self.layers).map(|layer| self.cache_layout(layer).words(positions(layer)));
+    /// Returns the number of words of the keys and values of some positions in all layers, saturating.
+    pub(crate) fn kept_words(&self, kept: KeptPositions) -> usize {
+        let words = (0..self.layers).map(|layer| self.layer_words(layer, kept).1);
         words.fold(0, usize::saturating_add)
     }
 
     /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
     pub(crate) fn session_bytes(&self) -> usize {
-        let words = self.words(|layer| self.room(layer));
-        words.saturating_mul(size_of::<f32>())
+        let layouts = (0..self.layers).map(|layer| self.cache_layout(layer));
+        let words = layouts.map(|layout| layout.words(layout.room));
+        words
+            .fold(0, usize::saturating_add)
+            .saturating_mul(size_of::<f32>())
     }
 
     /// Returns the length of a token's queries, and of its keys.

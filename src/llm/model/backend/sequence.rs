@@ -5,7 +5,7 @@ use super::super::{Config, KeptPositions, State};
 use super::{BackendModel, ModelBackend};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::steps::StepBackend;
+use crate::graph::steps::{StepBackend, StepCache};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The keys and values of a sequence.
@@ -43,11 +43,9 @@ impl<B: ModelBackend> BackendModel<B> {
         let mut values = try_zeros(config.kept_words(kept))?;
         let mut rest = &mut values[..];
         for (index, layer) in sequence.layers.iter().enumerate() {
-            let (layout, positions) = (config.cache_layout(index), config.positions(index, kept));
-            let rows = rest.split_off_mut(..layout.words(positions.len()));
-            let rows = rows.unwrap_or_default();
-            let reading = self.backend.read_cache(layer, &layout, positions, rows);
-            reading.await?;
+            let (positions, words) = config.layer_words(index, kept);
+            let rows = rest.split_off_mut(..words).unwrap_or_default();
+            layer.read(&self.backend, positions, rows).await?;
         }
         Ok(values)
     }
@@ -63,11 +61,9 @@ impl<B: ModelBackend> BackendModel<B> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let mut rest = values;
         for (index, layer) in sequence.layers.iter().enumerate() {
-            let (layout, positions) = (config.cache_layout(index), config.positions(index, kept));
-            let rows = rest.split_off(..layout.words(positions.len()));
-            let rows = rows.unwrap_or_default();
-            let writing = self.backend.write_cache(layer, &layout, positions, rows);
-            writing.await?;
+            let (positions, words) = config.layer_words(index, kept);
+            let rows = rest.split_off(..words).unwrap_or_default();
+            layer.write(&self.backend, positions, rows).await?;
         }
         Ok(())
     }
