@@ -1,10 +1,10 @@
-//! The SIMD back-end: runs plans on the kernels of `simd/`.
+//! The SIMD back-end: runs plans and the steps of language models on the kernels of `simd/`.
 //!
 //! The files:
 //!
 //! - `execute` runs a plan, `chain` runs elementwise operations block by block (in WebAssembly also as compiled code),
 //!   `packed_weights` packs the matrices of programs, `plan_state` keeps memory between runs.
-//! - `steps` runs the steps of language models.
+//! - `steps` runs steps of language models.
 
 pub(crate) mod chain;
 mod custom;

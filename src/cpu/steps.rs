@@ -93,12 +93,11 @@ impl StepBackend for Cpu {
         matrices: &[Arc<dyn SharedBlocks>],
         cols: usize,
     ) -> Ready<Result<CpuWeights>> {
-        ready(match matrices {
-            [matrix] => Ok(CpuWeights::new(kind, matrix.clone(), cols)),
-            _ => {
-                let matrices: Vec<&[u8]> = matrices.iter().map(|matrix| matrix.bytes()).collect();
-                CpuWeights::copy(kind, &matrices, cols)
-            }
+        ready(if let [matrix] = matrices {
+            Ok(CpuWeights::new(kind, matrix.clone(), cols))
+        } else {
+            let matrices: Vec<&[u8]> = matrices.iter().map(|matrix| matrix.bytes()).collect();
+            CpuWeights::copy(kind, &matrices, cols)
         })
     }
 

@@ -9,9 +9,12 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 /// Memory of a pass for values between two kernels of a step.
 pub(super) type Scratch = [Vec<f32>; 3];
 
+/// The work of a step.
+type Work = dyn FnOnce(Cpu, &mut Scratch) -> Result<()> + Send;
+
 /// A recorded step.
-pub(super) struct RecordedStep {
-    run: Box<dyn FnOnce(Cpu, &mut Scratch) -> Result<()> + Send>,
+struct RecordedStep {
+    run: Box<Work>,
     /// Whether it may take as long as a slice of work.
     may_be_long: bool,
 }

@@ -44,7 +44,9 @@ impl CpuWeights {
         let mut all = Vec::new();
         let reserved = all.try_reserve_exact(len);
         reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
-        matrices.iter().for_each(|blocks| all.extend(*blocks));
+        for blocks in matrices {
+            all.extend(*blocks);
+        }
         Ok(Self::new(kind, Arc::new(all), cols))
     }
 
@@ -84,9 +86,7 @@ impl AdaptedProduct {
         [low, high]: [&mut Vec<f32>; 2],
     ) -> Result<()> {
         self.weights.multiply(cpu, x, y)?;
-        if self.scale != 1.0 {
-            y.iter_mut().for_each(|y| *y *= self.scale);
-        }
+        multiply_all(y, self.scale);
         let mut adapters = self.adapters.iter();
         adapters.try_for_each(|adapter| adapter.add(cpu, x, y, [&mut *low, &mut *high]))
     }
@@ -113,10 +113,18 @@ impl LowRank {
         let [low, high] = memory;
         try_resize(low, x.len() / self.a.cols * self.a.rows)?;
         self.a.multiply(cpu, x, low)?;
-        low.iter_mut().for_each(|x| *x *= self.scale);
+        multiply_all(low, self.scale);
         try_resize(high, y.len())?;
         self.b.multiply(cpu, low, high)?;
         add(y, high);
         Ok(())
+    }
+}
+
+fn multiply_all(values: &mut [f32], factor: f32) {
+    if factor != 1.0 {
+        for value in values {
+            *value *= factor;
+        }
     }
 }

@@ -29,7 +29,7 @@ impl Model {
         }
     }
 
-    /// A step on SIMD.
+    /// A step, whose kernel its back-end knows.
     pub(super) fn explain_step(&self, step: Step, layer: Option<usize>) -> ModelStep {
         let lens = Slot::lens(&self.config, self.vocabulary());
         let len = |slot: Slot| lens[slot as usize];
@@ -46,22 +46,22 @@ impl Model {
             | Step::Attend { .. }
             | Step::Activate(_) => None,
         };
-        let (kernel, shape) = match step {
-            Step::Norm { to, .. } => ("rms_norm", vec![len(to)]),
-            Step::Multiply { .. } => (
-                "multiply_blocks",
-                matrix.map_or(Vec::new(), |weight| vec![weight.rows, weight.cols]),
-            ),
-            Step::AddVector { to, .. } | Step::Add { to, .. } => ("add", vec![len(to)]),
-            Step::Place { .. } => ("place", heads(&[Slot::Queries, Slot::Keys, Slot::Values])),
-            Step::Attend { .. } => ("attention", heads(&[Slot::Mixed])),
-            Step::Activate(activation) => (gated(activation), vec![len(Slot::Gated)]),
+        let shape = match step {
+            Step::Norm { to, .. } | Step::AddVector { to, .. } | Step::Add { to, .. } => {
+                vec![len(to)]
+            }
+            Step::Multiply { .. } => {
+                matrix.map_or(Vec::new(), |weight| vec![weight.rows, weight.cols])
+            }
+            Step::Place { .. } => heads(&[Slot::Queries, Slot::Keys, Slot::Values]),
+            Step::Attend { .. } => heads(&[Slot::Mixed]),
+            Step::Activate(_) => vec![len(Slot::Gated)],
         };
         ModelStep {
             layer,
             operations: operations(step),
-            kernel,
-            backend: Backend::Simd,
+            kernel: "",
+            backend: self.backend(),
             shape,
             tensors: matrix.map_or(Vec::new(), |weight| vec![weight.tensor.to_string()]),
             weight_type: matrix.map(|weight| weight.kind),

@@ -43,7 +43,6 @@ impl<B: ModelBackend> Explaining<'_, B> {
     fn add(&mut self, step: Step, layer: Option<usize>) {
         let last = self.last.take();
         let mut info = self.model.explain_step(step, layer);
-        info.backend = self.model.backend();
         let cache_type = self.model.config.cache_type as usize;
         info.kernel = match step {
             Step::Norm { from, .. } => {
