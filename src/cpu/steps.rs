@@ -41,10 +41,10 @@ use weights::{AdaptedProduct, CpuWeights, LowRank};
 /// The rows from which a product may take as long as a slice of work.
 const LONG: usize = 8;
 
-/// Elements that grow as steps write them. Columns beside each other lie one after the other, each with its rows together.
+/// Elements that grow as steps write them. Matrices that lie beside each other on a GPU lie one after the other here.
 type Elements = Arc<RwLock<Vec<f32>>>;
 
-#[allow(refining_impl_trait)] // What is there at once needs no other future.
+#[allow(refining_impl_trait)] // Nothing waits for memory.
 impl StepBackend for Cpu {
     type Buffer = Elements;
     type Weights = CpuWeights;
@@ -115,7 +115,7 @@ impl StepBackend for Cpu {
 ///
 /// # Errors
 /// `LengthMismatch` if no step wrote them.
-fn part(values: &[f32], range: Range<usize>) -> Result<&[f32]> {
+fn elements(values: &[f32], range: Range<usize>) -> Result<&[f32]> {
     let (expected, actual) = (range.end, values.len());
     values.get(range).ok_or(Error::LengthMismatch {
         what: "buffer",
@@ -126,7 +126,7 @@ fn part(values: &[f32], range: Range<usize>) -> Result<&[f32]> {
 }
 
 /// Returns some elements to write, which are made if there are not as many.
-fn part_mut(values: &mut Vec<f32>, range: Range<usize>) -> Result<&mut [f32]> {
+fn elements_mut(values: &mut Vec<f32>, range: Range<usize>) -> Result<&mut [f32]> {
     if values.len() < range.end {
         try_resize(values, range.end)?;
     }
@@ -168,7 +168,7 @@ impl StepPass for CpuPass {
         let (values, to) = (copied(values)?, to.clone());
         self.push(false, move |_, _| {
             let mut to = write(&to)?;
-            part_mut(&mut to, 0..values.len())?.copy_from_slice(&values);
+            elements_mut(&mut to, 0..values.len())?.copy_from_slice(&values);
             Ok(())
         });
         Ok(())
@@ -186,7 +186,7 @@ impl StepPass for CpuPass {
         Ok(async move {
             self.run().await?;
             match result {
-                Some((buffer, len)) => copied(part(&read(&buffer)?[..], 0..len)?),
+                Some((buffer, len)) => copied(elements(&read(&buffer)?[..], 0..len)?),
                 None => Ok(Vec::new()),
             }
         })
@@ -204,7 +204,10 @@ impl StepPass for CpuPass {
         let (x, gain, y) = (x.clone(), by.gain.clone(), y.clone());
         self.push(false, move |cpu, _| {
             let (x, gain, mut y) = (read(&x)?, read(&gain)?, write(&y)?);
-            let (x, y) = (part(&x, first..first + len)?, part_mut(&mut y, 0..len)?);
+            let (x, y) = (
+                elements(&x, first..first + len)?,
+                elements_mut(&mut y, 0..len)?,
+            );
             norm(cpu, x, (&gain, epsilon), y)
         });
         Ok(())
@@ -242,8 +245,8 @@ impl StepPass for CpuPass {
         };
         self.push(rows >= LONG, move |cpu, [sum, low, high]| {
             let (x, mut y) = (read(&x)?, write(&y)?);
-            let x = part(&x, 0..rows * cols)?;
-            let y = part_mut(&mut y, first..first + len)?;
+            let x = elements(&x, 0..rows * cols)?;
+            let y = elements_mut(&mut y, first..first + len)?;
             if !adds {
                 return product.write(cpu, x, y, [low, high]);
             }
@@ -264,8 +267,8 @@ impl StepPass for CpuPass {
         let (x, to) = (x.clone(), to.clone());
         self.push(false, move |cpu, _| {
             let (x, mut to) = (read(&x)?, write(&to)?);
-            let to = part_mut(&mut to, index..index + 1)?;
-            execute(cpu, &Op::Argmax, &[part(&x, 0..len)?], to)
+            let to = elements_mut(&mut to, index..index + 1)?;
+            execute(cpu, &Op::Argmax, &[elements(&x, 0..len)?], to)
         });
         Ok(())
     }
@@ -279,8 +282,8 @@ impl StepPass for CpuPass {
         let (x, y) = (x.clone(), y.clone());
         self.push(false, move |_, _| {
             let (x, mut y) = (read(&x)?, write(&y)?);
-            let (x, first) = (part(&x, 0..len)?, column * rows);
-            let y = part_mut(&mut y, first..first + rows * len)?;
+            let (x, first) = (elements(&x, 0..len)?, column * rows);
+            let y = elements_mut(&mut y, first..first + rows * len)?;
             y.chunks_exact_mut(len.max(1)).for_each(|row| add(row, x));
             Ok(())
         });
@@ -330,7 +333,10 @@ impl StepPass for CpuPass {
                 cache_type: options.cache_type,
             };
             let len = shape.tokens * shape.heads * shape.head_len;
-            let (queries, mixed) = (part(&queries, 0..len)?, part_mut(&mut mixed, 0..len)?);
+            let (queries, mixed) = (
+                elements(&queries, 0..len)?,
+                elements_mut(&mut mixed, 0..len)?,
+            );
             attention(cpu, shape, queries, keys, values, mixed)
         });
         Ok(())
@@ -350,8 +356,8 @@ impl StepPass for CpuPass {
         let (len, x, y) = (rows * hidden, x.clone(), y.clone());
         self.push(false, move |cpu, _| {
             let (x, mut y) = (read(&x)?, write(&y)?);
-            let (gate, up) = part(&x, 0..2 * len)?.split_at(len);
-            execute(cpu, &op, &[gate, up], part_mut(&mut y, 0..len)?)
+            let (gate, up) = elements(&x, 0..2 * len)?.split_at(len);
+            execute(cpu, &op, &[gate, up], elements_mut(&mut y, 0..len)?)
         });
         Ok(())
     }

@@ -38,6 +38,7 @@ const EIGHT: usize = 8;
 
 /// A matrix in ggml's blocks that several owners share, such as a part of a file.
 pub(crate) trait SharedBlocks: Send + Sync {
+    /// Returns the blocks, row by row.
     fn bytes(&self) -> &[u8];
 }
 
@@ -47,8 +48,9 @@ pub(crate) trait StepBackend: Clone {
     type Buffer: Clone;
     /// A matrix of weights in the back-end's memory.
     type Weights;
-    /// The keys and values of a layer of a sequence, and the memory that steps write and read there.
+    /// The keys and values of a layer of a sequence.
     type Cache: StepCache<Self>;
+    /// The memory of a cache, which steps write and read.
     type CacheMemory;
     /// Steps that run one after the other.
     type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights, Cache = Self::CacheMemory>
@@ -71,7 +73,7 @@ pub(crate) trait StepBackend: Clone {
 
     fn pass(&self) -> Result<Self::Pass<'_>>;
 
-    /// Returns a pass over tokens of a sequence, which has a number of its own.
+    /// Returns a pass over tokens of a sequence, whose number no other sequence has.
     fn sequence_pass(&self, _sequence: u64) -> Result<Self::Pass<'_>> {
         self.pass()
     }

@@ -2,7 +2,7 @@
 
 use super::cache::{KEYS, LayerCache, VALUES};
 use super::pass::read;
-use super::{Elements, norm, part, part_mut};
+use super::{Elements, elements, elements_mut, norm};
 use crate::alloc::try_resize;
 use crate::error::Result;
 use crate::graph::steps::HeadPlaces;
@@ -52,13 +52,13 @@ impl HeadsToPlace {
         let [of_queries, of_keys] = [self.heads, self.kv_heads];
         let [of_queries, of_keys] =
             [of_queries, of_keys].map(|heads| self.tokens * heads * self.head_len);
-        let (from, rest) = part(x, 0..of_queries + 2 * of_keys)?.split_at(of_queries);
+        let (from, rest) = elements(x, 0..of_queries + 2 * of_keys)?.split_at(of_queries);
         let (keys, values) = rest.split_at(of_keys);
         let [query_gain, key_gain] = match &self.gains {
             Some(gains) => gains.each_ref().map(Some),
             None => [None; 2],
         };
-        self.turn(cpu, from, query_gain, part_mut(queries, 0..of_queries)?)?;
+        self.turn(cpu, from, query_gain, elements_mut(queries, 0..of_queries)?)?;
         try_resize(turned, of_keys)?;
         self.turn(cpu, keys, key_gain, turned)?;
         cache.write(KEYS, self.position, turned)?;

@@ -82,17 +82,17 @@ fn run_slice(
     Ok(())
 }
 
-/// Returns what is behind a lock, for reading. Only one pass writes to a buffer, so that nothing waits here.
+/// Locks elements for reading. Only one pass writes to them, so that nothing waits here.
 pub(super) fn read<T>(lock: &RwLock<T>) -> Result<RwLockReadGuard<'_, T>> {
     lock.try_read().or_else(unlocked)
 }
 
-/// Returns what is behind a lock, for writing.
+/// Locks elements for writing.
 pub(super) fn write<T>(lock: &RwLock<T>) -> Result<RwLockWriteGuard<'_, T>> {
     lock.try_write().or_else(unlocked)
 }
 
-/// Returns what a step that panicked left locked, or the error of a buffer that is read and written at the same time.
+/// Returns the lock of a step that panicked, or the error of a buffer that a step reads and writes.
 fn unlocked<T>(error: TryLockError<T>) -> Result<T> {
     match error {
         TryLockError::Poisoned(lock) => Ok(lock.into_inner()),

@@ -62,7 +62,7 @@ impl<B: ModelBackend> BackendModel<B> {
         self.backend.block()
     }
 
-    /// Brings the weights of a model to a back-end, which is a copy on a GPU.
+    /// Gives a back-end the weights of a model: copies of them on a GPU, their place in the file on SIMD.
     ///
     /// # Errors
     /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`.
