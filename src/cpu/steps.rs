@@ -22,7 +22,7 @@ mod threads;
 mod weights;
 
 use crate::alloc::{try_resize, try_zeros};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::steps::{
     Activation, Attention, BLOCK, Columns, Element, HeadPlaces, LowRankProduct, Norm, Product,
     SharedBlocks, StepBackend, StepKernels, StepPass,
@@ -30,9 +30,9 @@ use crate::graph::steps::{
 use crate::ops::Op;
 use crate::simd::{AttentionShape, Cpu, attention, execute};
 use crate::tensor::ggml::WeightType;
-use cache::{CachedLayer, SharedCache};
+use cache::SharedCache;
 use heads::HeadsToPlace;
-use pass::{CpuPass, read, write};
+use pass::{CpuPass, elements, read};
 use std::future::{Ready, ready};
 use std::ops::Range;
 use std::sync::{Arc, RwLock};
@@ -111,27 +111,8 @@ impl StepBackend for Cpu {
     }
 }
 
-/// Returns some elements.
-///
-/// # Errors
-/// `LengthMismatch` if no step wrote them.
-fn elements(values: &[f32], range: Range<usize>) -> Result<&[f32]> {
-    let (expected, actual) = (range.end, values.len());
-    values.get(range).ok_or(Error::LengthMismatch {
-        what: "buffer",
-        expected,
-        actual,
-        reason: "",
-    })
-}
-
-/// Returns some elements to write, which are made if there are not as many.
-fn elements_mut(values: &mut Vec<f32>, range: Range<usize>) -> Result<&mut [f32]> {
-    if values.len() < range.end {
-        try_resize(values, range.end)?;
-    }
-    Ok(&mut values[range])
-}
+/// Some elements of a buffer.
+type Span<'a> = (&'a Elements, Range<usize>);
 
 fn copied(values: &[f32]) -> Result<Vec<f32>> {
     let mut copy = try_zeros(values.len())?;
@@ -144,13 +125,14 @@ fn add(x: &mut [f32], more: &[f32]) {
 }
 
 /// Normalises rows as long as the gain.
-fn norm(cpu: Cpu, x: &[f32], (gain, epsilon): (&[f32], f32), to: &mut [f32]) -> Result<()> {
+fn norm(cpu: Cpu, x: &[f32], (gain, epsilon): (&Elements, f32), to: &mut [f32]) -> Result<()> {
+    let gain = read(gain)?;
     let op = Op::RmsNorm {
         rows: x.len() / gain.len(),
         cols: gain.len(),
         epsilon,
     };
-    execute(cpu, &op, &[x, gain], to)
+    execute(cpu, &op, &[x, &gain], to)
 }
 
 #[allow(refining_impl_trait)]
@@ -165,10 +147,10 @@ impl StepPass for CpuPass {
     }
 
     fn write(&mut self, values: &[f32], to: &Elements) -> Result<()> {
-        let (values, to) = (copied(values)?, to.clone());
-        self.push(false, move |_, _| {
-            let mut to = write(&to)?;
-            elements_mut(&mut to, 0..values.len())?.copy_from_slice(&values);
+        let from = self.upload(values)?;
+        let all = 0..values.len();
+        self.push(false, (&from, all.clone()), (to, all), |_, _, x, y| {
+            y.copy_from_slice(x);
             Ok(())
         });
         Ok(())
@@ -186,7 +168,7 @@ impl StepPass for CpuPass {
         Ok(async move {
             self.run().await?;
             match result {
-                Some((buffer, len)) => copied(elements(&read(&buffer)?[..], 0..len)?),
+                Some((buffer, len)) => copied(elements(&read(&buffer)?, 0..len)?),
                 None => Ok(Vec::new()),
             }
         })
@@ -199,15 +181,10 @@ impl StepPass for CpuPass {
         y: &Elements,
         rows: usize,
     ) -> Result<()> {
-        let Norm { cols, epsilon, .. } = by;
-        let (first, len) = (by.skipped * cols, rows * cols);
-        let (x, gain, y) = (x.clone(), by.gain.clone(), y.clone());
-        self.push(false, move |cpu, _| {
-            let (x, gain, mut y) = (read(&x)?, read(&gain)?, write(&y)?);
-            let (x, y) = (
-                elements(&x, first..first + len)?,
-                elements_mut(&mut y, 0..len)?,
-            );
+        let (gain, epsilon) = (by.gain.clone(), by.epsilon);
+        let (first, len) = (by.skipped * by.cols, rows * by.cols);
+        let (x, y) = ((x, first..first + len), (y, 0..len));
+        self.push(false, x, y, move |cpu, _, x, y| {
             norm(cpu, x, (&gain, epsilon), y)
         });
         Ok(())
@@ -236,17 +213,14 @@ impl StepPass for CpuPass {
         adapters: &[LowRankProduct<'_, Elements, CpuWeights>],
     ) -> Result<()> {
         let Product { rows, adds, .. } = product;
-        let (x, y, cols) = (x.clone(), y.clone(), weights.cols);
         let (first, len) = (column * rows, rows * weights.rows);
+        let (x, y) = ((x, 0..rows * weights.cols), (y, first..first + len));
         let product = AdaptedProduct {
             weights: weights.clone(),
             scale: product.scale,
             adapters: adapters.iter().map(LowRank::new).collect(),
         };
-        self.push(rows >= LONG, move |cpu, [sum, low, high]| {
-            let (x, mut y) = (read(&x)?, write(&y)?);
-            let x = elements(&x, 0..rows * cols)?;
-            let y = elements_mut(&mut y, first..first + len)?;
+        self.push(rows >= LONG, x, y, move |cpu, [sum, low, high], x, y| {
             if !adds {
                 return product.write(cpu, x, y, [low, high]);
             }
@@ -264,11 +238,9 @@ impl StepPass for CpuPass {
         len: usize,
         (to, index): Element<'_, Elements>,
     ) -> Result<()> {
-        let (x, to) = (x.clone(), to.clone());
-        self.push(false, move |cpu, _| {
-            let (x, mut to) = (read(&x)?, write(&to)?);
-            let to = elements_mut(&mut to, index..index + 1)?;
-            execute(cpu, &Op::Argmax, &[elements(&x, 0..len)?], to)
+        let to = (to, index..index + 1);
+        self.push(false, (x, 0..len), to, |cpu, _, x, y| {
+            execute(cpu, &Op::Argmax, &[x], y)
         });
         Ok(())
     }
@@ -279,12 +251,10 @@ impl StepPass for CpuPass {
         (y, column, _): Columns<'_, Elements>,
         rows: usize,
     ) -> Result<()> {
-        let (x, y) = (x.clone(), y.clone());
-        self.push(false, move |_, _| {
-            let (x, mut y) = (read(&x)?, write(&y)?);
-            let (x, first) = (elements(&x, 0..len)?, column * rows);
-            let y = elements_mut(&mut y, first..first + rows * len)?;
-            y.chunks_exact_mut(len.max(1)).for_each(|row| add(row, x));
+        let y = (y, column * rows..column * rows + rows * len);
+        self.push(false, (x, 0..len), y, |_, _, x, y| {
+            let rows = y.chunks_exact_mut(x.len().max(1));
+            rows.for_each(|row| add(row, x));
             Ok(())
         });
         Ok(())
@@ -295,30 +265,31 @@ impl StepPass for CpuPass {
         x: &Elements,
         heads: &HeadPlaces<'_, Elements>,
         queries: &Elements,
-        cached: &Self::Cache,
+        cached: &SharedCache,
     ) -> Result<()> {
-        let heads = HeadsToPlace::new(heads);
-        let (x, queries, cached) = (x.clone(), queries.clone(), cached.clone());
-        self.push(false, move |cpu, [keys, ..]| {
-            let (x, mut queries, mut cached) = (read(&x)?, write(&queries)?, write(&cached)?);
-            heads.place(cpu, &x, &mut queries, keys, &mut cached)
+        let heads = HeadsToPlace::new(heads, cached);
+        let [of_queries, of_keys] = heads.lens();
+        let x = (x, 0..of_queries + 2 * of_keys);
+        let queries = (queries, 0..of_queries);
+        self.push(false, x, queries, move |cpu, [keys, ..], x, queries| {
+            heads.place(cpu, x, queries, keys)
         });
         Ok(())
     }
 
     fn attend(
         &mut self,
-        (queries, cached): (&Elements, &Self::Cache),
+        (queries, cached): (&Elements, &SharedCache),
         options: &Attention,
         _: &Elements,
         mixed: &Elements,
     ) -> Result<()> {
-        let options = *options;
-        let (queries, cached, mixed) = (queries.clone(), cached.clone(), mixed.clone());
-        self.push(true, move |cpu, _| {
-            let (queries, cached, mut mixed) = (read(&queries)?, read(&cached)?, write(&mixed)?);
+        let (options, cached) = (*options, cached.clone());
+        let all = 0..options.tokens * options.heads * options.head_len;
+        let (queries, mixed) = ((queries, all.clone()), (mixed, all));
+        self.push(true, queries, mixed, move |cpu, _, queries, mixed| {
+            let cached = read(&cached)?;
             let layer = cached.layer();
-            let CachedLayer { keys, values, .. } = layer;
             let shape = AttentionShape {
                 tokens: options.tokens,
                 first: options.position - layer.first,
@@ -332,12 +303,7 @@ impl StepPass for CpuPass {
                 soft_cap: None,
                 cache_type: options.cache_type,
             };
-            let len = shape.tokens * shape.heads * shape.head_len;
-            let (queries, mixed) = (
-                elements(&queries, 0..len)?,
-                elements_mut(&mut mixed, 0..len)?,
-            );
-            attention(cpu, shape, queries, keys, values, mixed)
+            attention(cpu, shape, queries, layer.keys, layer.values, mixed)
         });
         Ok(())
     }
@@ -353,11 +319,10 @@ impl StepPass for CpuPass {
             Activation::Silu => Op::SiluMul,
             Activation::GeluTanh => Op::GeluMul,
         };
-        let (len, x, y) = (rows * hidden, x.clone(), y.clone());
-        self.push(false, move |cpu, _| {
-            let (x, mut y) = (read(&x)?, write(&y)?);
-            let (gate, up) = elements(&x, 0..2 * len)?.split_at(len);
-            execute(cpu, &op, &[gate, up], elements_mut(&mut y, 0..len)?)
+        let (x, y) = ((x, 0..2 * rows * hidden), (y, 0..rows * hidden));
+        self.push(false, x, y, move |cpu, _, x, y| {
+            let (gate, up) = x.split_at(y.len());
+            execute(cpu, &op, &[gate, up], y)
         });
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Heads of queries, keys and values on their way to where attention reads them.
 
-use super::cache::{KEYS, LayerCache, VALUES};
-use super::pass::read;
-use super::{Elements, elements, elements_mut, norm};
+use super::cache::{KEYS, SharedCache, VALUES};
+use super::pass::{read, write};
+use super::{Elements, norm};
 use crate::alloc::try_resize;
 use crate::error::Result;
 use crate::graph::steps::HeadPlaces;
@@ -21,10 +21,11 @@ pub(super) struct HeadsToPlace {
     angles: Elements,
     pairs: usize,
     neighbours: bool,
+    cache: SharedCache,
 }
 
 impl HeadsToPlace {
-    pub(super) fn new(places: &HeadPlaces<'_, Elements>) -> Self {
+    pub(super) fn new(places: &HeadPlaces<'_, Elements>, cache: &SharedCache) -> Self {
         let rotation = &places.rotation;
         Self {
             tokens: places.tokens,
@@ -37,7 +38,13 @@ impl HeadsToPlace {
             angles: rotation.angles.clone(),
             pairs: rotation.pairs,
             neighbours: rotation.neighbours,
+            cache: cache.clone(),
         }
+    }
+
+    /// Returns the number of elements of the queries, and of the keys.
+    pub(super) fn lens(&self) -> [usize; 2] {
+        [self.heads, self.kv_heads].map(|heads| self.tokens * heads * self.head_len)
     }
 
     /// Writes the heads of `x`, which has all queries, then all keys, then all values. `turned` is memory for keys.
@@ -45,30 +52,24 @@ impl HeadsToPlace {
         &self,
         cpu: Cpu,
         x: &[f32],
-        queries: &mut Vec<f32>,
+        queries: &mut [f32],
         turned: &mut Vec<f32>,
-        cache: &mut LayerCache,
     ) -> Result<()> {
-        let [of_queries, of_keys] = [self.heads, self.kv_heads];
-        let [of_queries, of_keys] =
-            [of_queries, of_keys].map(|heads| self.tokens * heads * self.head_len);
-        let (from, rest) = elements(x, 0..of_queries + 2 * of_keys)?.split_at(of_queries);
+        let [of_queries, of_keys] = self.lens();
+        let (from, rest) = x.split_at(of_queries);
         let (keys, values) = rest.split_at(of_keys);
-        let [query_gain, key_gain] = match &self.gains {
-            Some(gains) => gains.each_ref().map(Some),
-            None => [None; 2],
-        };
-        self.turn(cpu, from, query_gain, elements_mut(queries, 0..of_queries)?)?;
+        self.turn(cpu, from, 0, queries)?;
         try_resize(turned, of_keys)?;
-        self.turn(cpu, keys, key_gain, turned)?;
+        self.turn(cpu, keys, 1, turned)?;
+        let mut cache = write(&self.cache)?;
         cache.write(KEYS, self.position, turned)?;
         cache.write(VALUES, self.position, values)
     }
 
     /// Normalises heads if there is a gain, and rotates them.
-    fn turn(&self, cpu: Cpu, from: &[f32], gain: Option<&Elements>, to: &mut [f32]) -> Result<()> {
-        match gain {
-            Some(gain) => norm(cpu, from, (&read(gain)?, self.epsilon), to)?,
+    fn turn(&self, cpu: Cpu, from: &[f32], gain: usize, to: &mut [f32]) -> Result<()> {
+        match &self.gains {
+            Some(gains) => norm(cpu, from, (&gains[gain], self.epsilon), to)?,
             None => to.copy_from_slice(from),
         }
         let angles = read(&self.angles)?;

@@ -1,20 +1,25 @@
 //! Steps that run when their pass is submitted, in slices of work that the threads of all passes share.
 
 use super::threads::Threads;
+use super::{Elements, Span};
+use crate::alloc::try_resize;
 use crate::error::{Error, Result};
 use crate::runtime::{Slice, pause};
 use crate::simd::Cpu;
+use std::ops::Range;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 /// Memory of a pass for values between two kernels of a step.
 pub(super) type Scratch = [Vec<f32>; 3];
 
-/// The work of a step.
-type Work = dyn FnOnce(Cpu, &mut Scratch) -> Result<()> + Send;
+/// The work of a step, which reads some elements and writes others.
+type Work = dyn FnOnce(Cpu, &mut Scratch, &[f32], &mut [f32]) -> Result<()> + Send;
 
 /// A recorded step.
 struct RecordedStep {
-    run: Box<Work>,
+    from: (Elements, Range<usize>),
+    to: (Elements, Range<usize>),
+    work: Box<Work>,
     /// Whether it may take as long as a slice of work.
     may_be_long: bool,
 }
@@ -39,10 +44,16 @@ impl CpuPass {
     pub(super) fn push(
         &mut self,
         may_be_long: bool,
-        run: impl FnOnce(Cpu, &mut Scratch) -> Result<()> + Send + 'static,
+        (from, read): Span<'_>,
+        (to, written): Span<'_>,
+        work: impl FnOnce(Cpu, &mut Scratch, &[f32], &mut [f32]) -> Result<()> + Send + 'static,
     ) {
-        let run = Box::new(run);
-        self.steps.push(RecordedStep { run, may_be_long });
+        self.steps.push(RecordedStep {
+            from: (from.clone(), read),
+            to: (to.clone(), written),
+            work: Box::new(work),
+            may_be_long,
+        });
     }
 
     /// Runs the steps. Pauses after each [`Slice`] of work.
@@ -74,7 +85,10 @@ fn run_slice(
 ) -> Result<()> {
     let slice = Slice::new();
     for step in steps {
-        (step.run)(cpu, scratch)?;
+        let (from, mut to) = (read(&step.from.0)?, write(&step.to.0)?);
+        let from = elements(&from, step.from.1)?;
+        let to = elements_mut(&mut to, step.to.1)?;
+        (step.work)(cpu, scratch, from, to)?;
         if step.may_be_long && slice.is_over() {
             break;
         }
@@ -98,4 +112,26 @@ fn unlocked<T>(error: TryLockError<T>) -> Result<T> {
         TryLockError::Poisoned(lock) => Ok(lock.into_inner()),
         TryLockError::WouldBlock => Err(Error::invalid("buffer", "in use", "of one pass")),
     }
+}
+
+/// Returns some elements.
+///
+/// # Errors
+/// `LengthMismatch` if no step wrote them.
+pub(super) fn elements(values: &[f32], range: Range<usize>) -> Result<&[f32]> {
+    let (expected, actual) = (range.end, values.len());
+    values.get(range).ok_or(Error::LengthMismatch {
+        what: "buffer",
+        expected,
+        actual,
+        reason: "",
+    })
+}
+
+/// Returns some elements to write, which are made if there are not as many.
+fn elements_mut(values: &mut Vec<f32>, range: Range<usize>) -> Result<&mut [f32]> {
+    if values.len() < range.end {
+        try_resize(values, range.end)?;
+    }
+    Ok(&mut values[range])
 }

@@ -189,13 +189,9 @@ impl<B: ModelBackend> BackendModel<B> {
             let residual = slots.own(Slot::Residual);
             pass.recorder.write(&embedded, residual)?;
             let layers = &self.layers[request.layers.clone()];
-            let at_once = if B::IS_GPU {
-                layers_at_once(layers.len(), tokens, self.block())
-            } else {
-                layers.len()
-            };
+            let at_once = layers_at_once(layers.len(), tokens, self.block());
             for (index, layer) in layers.iter().enumerate() {
-                if index > 0 && index.is_multiple_of(at_once) {
+                if B::IS_GPU && index > 0 && index.is_multiple_of(at_once) {
                     before.push(pass.recorder.submit(None)?);
                     pass = new_pass(block)?;
                 }
@@ -216,7 +212,7 @@ impl<B: ModelBackend> BackendModel<B> {
             submitted.await?;
         }
         let mut results = submitted.await?;
-        let is_whole = !matches!(output, Output::Logits(_));
+        let is_whole = !B::IS_GPU || !matches!(output, Output::Logits(_));
         loop {
             block.skipped += block.tokens;
             if is_whole || block.skipped >= tokens {
@@ -357,7 +353,8 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         let Some(weights) = &on.matrices[weight.0] else {
             return Ok(());
         };
-        let pending = self.pending.as_ref().filter(|_| from == Slot::Normed);
+        let pending = self.pending.as_ref();
+        let pending = pending.filter(|_| B::IS_GPU && from == Slot::Normed);
         let (from, norm) = match pending {
             Some(PendingNorm { from, norm, .. }) => (*from, Some(*norm)),
             None => (from, None),
