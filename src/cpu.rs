@@ -15,3 +15,5 @@ mod plan_state;
 mod steps;
 
 pub(crate) use plan_state::PlanState;
+#[cfg(feature = "llm-core")]
+pub(crate) use steps::{CpuWeights, SharedBlocks};

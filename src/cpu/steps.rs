@@ -25,7 +25,7 @@ use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
 use crate::graph::steps::{
     Activation, Attention, BLOCK, Columns, Element, HeadPlaces, LowRankProduct, Norm, Product,
-    SharedBlocks, StepBackend, StepKernels, StepPass,
+    StepBackend, StepKernels, StepPass,
 };
 use crate::ops::Op;
 use crate::simd::{AttentionShape, Cpu, attention, execute};
@@ -36,7 +36,8 @@ use pass::{CpuPass, elements, read};
 use std::future::{Ready, ready};
 use std::ops::Range;
 use std::sync::{Arc, RwLock};
-use weights::{AdaptedProduct, CpuWeights, LowRank};
+use weights::{AdaptedProduct, LowRank};
+pub(crate) use weights::{CpuWeights, SharedBlocks};
 
 /// The rows from which a product may take as long as a slice of work.
 const LONG: usize = 8;
@@ -85,20 +86,6 @@ impl StepBackend for Cpu {
         cols: usize,
     ) -> Ready<Result<CpuWeights>> {
         ready(CpuWeights::copy(kind, matrices, cols))
-    }
-
-    fn shared_weights(
-        &self,
-        kind: WeightType,
-        matrices: &[Arc<dyn SharedBlocks>],
-        cols: usize,
-    ) -> Ready<Result<CpuWeights>> {
-        ready(if let [matrix] = matrices {
-            Ok(CpuWeights::new(kind, matrix.clone(), cols))
-        } else {
-            let matrices: Vec<&[u8]> = matrices.iter().map(|matrix| matrix.bytes()).collect();
-            CpuWeights::copy(kind, &matrices, cols)
-        })
     }
 
     /// Returns 0: tiles normalise nothing, and neither do products of one row.

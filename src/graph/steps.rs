@@ -10,7 +10,6 @@ use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 pub(crate) use cache_layout::{BufferCache, CacheLayout, StepCache};
-use std::sync::Arc;
 
 /// The most elements of a head for which back-ends have kernels.
 const MAX_HEAD: usize = 256;
@@ -35,12 +34,6 @@ const MOST_SPLITS: usize = 64;
 
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
-
-/// A matrix in ggml's blocks that several owners share, such as a part of a file.
-pub(crate) trait SharedBlocks: Send + Sync {
-    /// Returns the blocks, row by row.
-    fn bytes(&self) -> &[u8];
-}
 
 /// A back-end with kernels for the steps.
 pub(crate) trait StepBackend: Clone {
@@ -89,19 +82,6 @@ pub(crate) trait StepBackend: Clone {
         matrices: &[&[u8]],
         cols: usize,
     ) -> impl Future<Output = Result<Self::Weights>>;
-
-    /// [`weights`](Self::weights) of matrices that the back-end may read where they are.
-    fn shared_weights(
-        &self,
-        kind: WeightType,
-        matrices: &[Arc<dyn SharedBlocks>],
-        cols: usize,
-    ) -> impl Future<Output = Result<Self::Weights>> {
-        async move {
-            let matrices: Vec<&[u8]> = matrices.iter().map(|matrix| matrix.bytes()).collect();
-            self.weights(kind, &matrices, cols).await
-        }
-    }
 
     /// Returns the number of rows from which on a product is computed in tiles, without a norm.
     fn tiled_from(&self) -> usize {

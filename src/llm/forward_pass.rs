@@ -41,7 +41,7 @@ impl ForwardPass {
     /// # Errors
     /// The errors of [`LanguageModel::load_async`](super::LanguageModel::load_async).
     pub async fn new_async(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let mut model = Model::new(file, &options).await?;
+        let mut model = Model::new(file, &options)?;
         // Rows are not there to be read again after a rewind.
         model.config.keeps_all = true;
         if let Some(device) = &options.device {

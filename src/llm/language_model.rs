@@ -151,7 +151,7 @@ impl LanguageModel {
     }
 
     pub(crate) async fn from_file_async(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let mut model = Self::of_model(Model::new(file, &options).await?)?;
+        let mut model = Self::of_model(Model::new(file, &options)?)?;
         if let Some(device) = &options.device {
             model.move_to_async(device).await?;
         }

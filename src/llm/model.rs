@@ -1,10 +1,13 @@
 //! A model: its hyperparameters, its weights, and the forward pass.
 
-/// Evaluates the code for a [`BackendModel`] on its back-end.
+/// Evaluates the code for a [`BackendModel`] on its back-end: the same for all, or that for SIMD and that for GPUs.
 macro_rules! by_executor {
     ($executor:expr, $on:ident => $run:expr $(,)?) => {
+        by_executor!($executor, $on => $run, $on => $run)
+    };
+    ($executor:expr, $cpu:ident => $run_on_cpu:expr, $on:ident => $run:expr $(,)?) => {
         match &$executor {
-            crate::llm::model::Executor::Cpu($on) => $run,
+            crate::llm::model::Executor::Cpu($cpu) => $run_on_cpu,
             crate::llm::model::Executor::Gpu($on) => $run,
             #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
             crate::llm::model::Executor::Cuda($on) => $run,
@@ -131,7 +134,7 @@ impl Block {
 
 impl Model {
     /// Reads what the file says of its model, which runs on SIMD.
-    pub(super) async fn new(file: Gguf, options: &LoadOptions) -> Result<Self> {
+    pub(super) fn new(file: Gguf, options: &LoadOptions) -> Result<Self> {
         if file.is_head() {
             let place = format!("byte {}", file.bytes());
             return Err(invalid("only the file's beginning was read", place));
@@ -144,7 +147,7 @@ impl Model {
             weights: &weights,
             steps: &steps,
         };
-        let executor = Executor::Cpu(Arc::new(BackendModel::new(&options.cpu(), parts).await?));
+        let executor = Executor::Cpu(Arc::new(BackendModel::on_cpu(&options.cpu(), parts)?));
         Ok(Self {
             file,
             config,
@@ -184,9 +187,7 @@ impl Model {
             DeviceExecutor::Cuda(cuda) => {
                 Executor::Cuda(Arc::new(BackendModel::new(cuda, self.parts()).await?))
             }
-            _ => Executor::Cpu(Arc::new(
-                BackendModel::new(&device.cpu(), self.parts()).await?,
-            )),
+            _ => Executor::Cpu(Arc::new(BackendModel::on_cpu(&device.cpu(), self.parts())?)),
         };
         self.identity = Arc::default();
         Ok(())

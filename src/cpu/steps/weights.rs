@@ -3,10 +3,16 @@
 use super::{Elements, add};
 use crate::alloc::try_resize;
 use crate::error::{Error, Result};
-use crate::graph::steps::{LowRankProduct, SharedBlocks};
+use crate::graph::steps::LowRankProduct;
 use crate::simd::{BlockMatrix, Cpu, multiply_blocks};
 use crate::tensor::ggml::WeightType;
 use std::sync::Arc;
+
+/// A matrix in ggml's blocks that several owners share, such as a part of a file.
+pub(crate) trait SharedBlocks: Send + Sync {
+    /// Returns the blocks, row by row.
+    fn bytes(&self) -> &[u8];
+}
 
 /// A matrix of weights where it is; clones share it.
 #[derive(Clone)]
@@ -25,7 +31,7 @@ impl SharedBlocks for Vec<u8> {
 }
 
 impl CpuWeights {
-    pub(super) fn new(kind: WeightType, blocks: Arc<dyn SharedBlocks>, cols: usize) -> Self {
+    pub(crate) fn new(kind: WeightType, blocks: Arc<dyn SharedBlocks>, cols: usize) -> Self {
         let row = kind.row_bytes(cols).unwrap_or_default().max(1);
         Self {
             kind,

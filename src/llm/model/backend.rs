@@ -2,6 +2,7 @@
 
 mod adapter;
 mod choose;
+mod cpu;
 mod explain;
 mod join;
 mod sequence;
@@ -12,19 +13,18 @@ mod variants;
 use super::forward::foreign;
 use super::rotation::Pairs;
 use super::steps::{Slot, Step, VectorId, WeightId};
-use super::weights::FileBlocks;
 use super::{Block, BlockRequest, Model, ModelParts, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, SharedBlocks, StepBackend,
-    StepCache, StepPass,
+    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepCache,
+    StepPass,
 };
 pub(super) use adapter::BackendAdapter;
 use join::{groups, join};
 pub(in crate::llm) use sequence::BackendSequence;
 use slots::Slots;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::llm) use upload::Upload;
 pub(super) use variants::ModelBackend;
 
@@ -62,34 +62,35 @@ impl<B: ModelBackend> BackendModel<B> {
         self.backend.block()
     }
 
-    /// Gives a back-end the weights of a model: copies of them on a GPU, their place in the file on SIMD.
+    /// Copies the weights of a model to a GPU.
     ///
     /// # Errors
     /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`.
-    pub(super) async fn new(backend: &B, model: ModelParts<'_>) -> Result<Self> {
+    pub(super) async fn new(gpu: &B, model: ModelParts<'_>) -> Result<Self> {
         let weights = model.weights;
         let (_, joined) = join::<B>(model.steps, weights);
         let mut matrices = Vec::new();
         for (weight, rows) in weights.matrices.iter().zip(groups(weights, &joined)) {
-            let blocks = rows.iter().map(|&row| &weights.matrices[row].range);
-            let blocks = blocks.map(|range| FileBlocks::shared(model.file, range.clone()));
-            let blocks: Vec<Arc<dyn SharedBlocks>> = blocks.collect();
+            let blocks = rows.iter().map(|&row| weights.matrices[row].range.clone());
+            let blocks: Vec<&[u8]> = blocks.map(|range| model.file.slice(range)).collect();
             matrices.push(if blocks.is_empty() {
                 None
             } else {
-                let matrix = backend.shared_weights(weight.kind, &blocks, weight.cols);
-                Some(matrix.await?)
+                Some(gpu.weights(weight.kind, &blocks, weight.cols).await?)
             });
         }
-        Self::with_matrices(backend, model, matrices).await
+        let (on_gpu, writing) = Self::with_matrices(gpu, model, matrices)?;
+        writing.await?;
+        Ok(on_gpu)
     }
 
-    /// Copies the vectors of a model to a back-end that has its matrices, by number.
-    async fn with_matrices(
+    /// Copies the vectors of a model to a back-end that has its matrices, by number. On a GPU they are there when the future
+    /// is.
+    fn with_matrices(
         backend: &B,
         model: ModelParts<'_>,
         matrices: Vec<Option<B::Weights>>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, impl Future<Output = Result<Vec<f32>>>)> {
         let ModelParts {
             config, weights, ..
         } = model;
@@ -113,8 +114,7 @@ impl<B: ModelBackend> BackendModel<B> {
             let slots = Slots::new(lens, sizes, angles.as_ref(), &mut pass)?;
             (vectors, angles, slots, pass.submit(None)?)
         };
-        writing.await?;
-        Ok(Self {
+        let model = Self {
             backend: backend.clone(),
             layers,
             joined,
@@ -122,7 +122,8 @@ impl<B: ModelBackend> BackendModel<B> {
             vectors,
             angles,
             slots: Mutex::new(vec![slots]),
-        })
+        };
+        Ok((model, writing))
     }
 
     /// Allocates the memory of a sequence.
@@ -170,10 +171,48 @@ impl<B: ModelBackend> BackendModel<B> {
         state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
+        let (before, last, mut block) = self.record(slots, model, state, request)?;
+        for submitted in before {
+            submitted.await?;
+        }
+        let mut results = last.await?;
+        let (tokens, output) = (request.tokens(model.config.width), request.output);
+        if !matches!(output, Output::Logits(_)) {
+            return Ok(results);
+        }
+        loop {
+            block.skipped += block.tokens;
+            if block.skipped >= tokens {
+                return Ok(results);
+            }
+            block.tokens = (tokens - block.skipped).min(B::LOGIT_ROWS);
+            let submitted = {
+                let sequence = B::sequence(state).ok_or_else(foreign)?;
+                let mut pass = Pass::new(self, slots, model, sequence, request.adapters, block)?;
+                pass.end(block, output)?;
+                let read = pass.rows(output.slot());
+                pass.recorder.submit(Some(read))?
+            };
+            results.extend(submitted.await?);
+        }
+    }
+
+    /// Submits the steps of a block; returns the submissions before the last one, that one, which gives the first results,
+    /// and the rows that they are of. What is recorded may live between two awaits only.
+    fn record<'a>(
+        &'a self,
+        slots: &'a Slots<B>,
+        model: &'a Model,
+        state: &'a State,
+        request: &BlockRequest<'a>,
+    ) -> Result<(
+        Vec<impl Future<Output = Result<Vec<f32>>>>,
+        impl Future<Output = Result<Vec<f32>>>,
+        Block,
+    )> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let width = model.config.width;
         let (tokens, output) = (request.tokens(width), request.output);
-        let slot = output.slot();
         let mut block = Block {
             first: request.first,
             tokens,
@@ -183,50 +222,28 @@ impl<B: ModelBackend> BackendModel<B> {
         model.embed(request.input, &mut embedded)?;
         let new_pass = |block| Pass::new(self, slots, model, sequence, request.adapters, block);
         let mut before = Vec::new();
-        // What is recorded lives between two awaits.
-        let submitted = {
-            let mut pass = new_pass(block)?;
-            let residual = slots.own(Slot::Residual);
-            pass.recorder.write(&embedded, residual)?;
-            let layers = &self.layers[request.layers.clone()];
-            let at_once = layers_at_once(layers.len(), tokens, self.block());
-            for (index, layer) in layers.iter().enumerate() {
-                if B::IS_GPU && index > 0 && index.is_multiple_of(at_once) {
-                    before.push(pass.recorder.submit(None)?);
-                    pass = new_pass(block)?;
-                }
-                pass.run(layer)?;
+        let mut pass = new_pass(block)?;
+        pass.recorder.write(&embedded, slots.own(Slot::Residual))?;
+        let layers = &self.layers[request.layers.clone()];
+        let at_once = layers_at_once(layers.len(), tokens, self.block());
+        for (index, layer) in layers.iter().enumerate() {
+            if B::IS_GPU && index > 0 && index.is_multiple_of(at_once) {
+                before.push(pass.recorder.submit(None)?);
+                pass = new_pass(block)?;
             }
-            block = block.last(output.rows(tokens));
-            if slot == Slot::Logits {
-                block.tokens = block.tokens.min(B::LOGIT_ROWS);
-            }
-            pass.end(block, output)?;
-            let read = match output {
-                Output::Largest => pass.choose(None, None, 0)?,
-                _ => pass.rows(slot),
-            };
-            pass.recorder.submit(Some(read))?
+            pass.run(layer)?;
+        }
+        block = block.last(output.rows(tokens));
+        if output.slot() == Slot::Logits {
+            block.tokens = block.tokens.min(B::LOGIT_ROWS);
+        }
+        pass.end(block, output)?;
+        let read = match output {
+            Output::Largest => pass.choose(None, None, 0)?,
+            _ => pass.rows(output.slot()),
         };
-        for submitted in before {
-            submitted.await?;
-        }
-        let mut results = submitted.await?;
-        let is_whole = !B::IS_GPU || !matches!(output, Output::Logits(_));
-        loop {
-            block.skipped += block.tokens;
-            if is_whole || block.skipped >= tokens {
-                return Ok(results);
-            }
-            block.tokens = (tokens - block.skipped).min(B::LOGIT_ROWS);
-            let submitted = {
-                let mut pass = new_pass(block)?;
-                pass.end(block, output)?;
-                let read = pass.rows(slot);
-                pass.recorder.submit(Some(read))?
-            };
-            results.extend(submitted.await?);
-        }
+        let last = pass.recorder.submit(Some(read))?;
+        Ok((before, last, block))
     }
 }
 

@@ -143,12 +143,16 @@ impl Model {
         state: &mut State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        by_executor!(self.executor, on => on.read(self, state, request).await)
+        by_executor!(
+            self.executor,
+            cpu => cpu.read_at_once(self, state, request).await,
+            gpu => gpu.read(self, state, request).await,
+        )
     }
 
     /// Returns the most tokens that [`Model::choose`] chooses; none where the executor has no kernels for it.
     pub(crate) fn ahead(&self) -> usize {
-        by_executor!(self.executor, on => on.ahead(self))
+        by_executor!(self.executor, _cpu => 0, gpu => gpu.ahead(self))
     }
 
     /// Reads a token after the first `first` ones and chooses the next one, reads that, and so on; returns the chosen
@@ -171,7 +175,11 @@ impl Model {
             output: Output::Largest,
             adapters,
         };
-        by_executor!(self.executor, on => on.choose(self, state, &request, choices).await)
+        by_executor!(
+            self.executor,
+            _cpu => Err(foreign()),
+            gpu => gpu.choose(self, state, &request, choices).await,
+        )
     }
 
     /// Returns the keys and values of a sequence's first tokens, as words: for each layer and each head its keys, position

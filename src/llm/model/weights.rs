@@ -2,8 +2,8 @@
 
 use super::Config;
 use super::steps::{VectorId, WeightId};
+use crate::cpu::SharedBlocks;
 use crate::error::Result;
-use crate::graph::steps::SharedBlocks;
 use crate::llm::WeightType;
 use crate::llm::gguf::{Gguf, invalid};
 use crate::simd::BlockMatrix;

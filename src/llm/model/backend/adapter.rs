@@ -24,8 +24,8 @@ impl<B: StepBackend> std::fmt::Debug for BackendAdapter<B> {
 
 struct BackendPart<W> {
     rank: usize,
-    a: W,
-    b: W,
+    /// A and B.
+    factors: Vec<W>,
 }
 
 impl<B: ModelBackend> BackendModel<B> {
@@ -41,21 +41,18 @@ impl<B: ModelBackend> BackendModel<B> {
                 parts.push(None);
                 continue;
             };
-            parts.push(Some(BackendPart {
-                rank,
-                a: self.floats(&a, weight.cols).await?,
-                b: self.floats(&b, rank).await?,
-            }));
+            let mut factors = Vec::new();
+            for (values, cols) in [(&a, weight.cols), (&b, rank)] {
+                let bytes = [bytemuck::cast_slice(values)];
+                let factor = self.backend.weights(WeightType::F32, &bytes, cols);
+                factors.push(factor.await?);
+            }
+            parts.push(Some(BackendPart { rank, factors }));
         }
         let most = parts.iter().flatten().map(|part| part.rank).max();
         let mut pass = self.backend.pass()?;
         let between = pass.allocate(self.block() * most.unwrap_or(1))?;
         Ok(B::parts(BackendAdapter { parts, between }))
-    }
-
-    async fn floats(&self, values: &[f32], cols: usize) -> Result<B::Weights> {
-        let bytes = bytemuck::cast_slice(values);
-        self.backend.weights(WeightType::F32, &[bytes], cols).await
     }
 }
 
@@ -74,7 +71,10 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 let Some(adapter) = B::adapter(&adapter.parts) else {
                     continue;
                 };
-                let Some(BackendPart { rank, a, b }) = &adapter.parts[matrix] else {
+                let Some(BackendPart { rank, factors }) = &adapter.parts[matrix] else {
+                    continue;
+                };
+                let [a, b] = &factors[..] else {
                     continue;
                 };
                 products.push(LowRankProduct {

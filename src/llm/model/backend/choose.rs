@@ -10,11 +10,9 @@ use crate::graph::choice::{AHEAD, Change, Changes, Choices, Draw};
 use crate::graph::steps::StepPass;
 
 impl<B: ModelBackend> BackendModel<B> {
-    /// Returns the most tokens that [`BackendModel::choose`] chooses: one where the GPU does not have the embedding, and
-    /// none on SIMD, since the host draws from logits.
+    /// Returns the most tokens that [`BackendModel::choose`] chooses: one where the GPU does not have the embedding.
     pub(in super::super) fn ahead(&self, model: &Model) -> usize {
         match self.matrices[model.weights.embedding] {
-            _ if !B::IS_GPU => 0,
             Some(_) => AHEAD,
             None => 1,
         }
@@ -29,9 +27,6 @@ impl<B: ModelBackend> BackendModel<B> {
         request: &BlockRequest<'_>,
         choices: &Choices,
     ) -> Result<Vec<f32>> {
-        if !B::IS_GPU {
-            return Err(foreign());
-        }
         let slots = self.take_slots(model)?;
         let chosen = self.choose_by(&slots, model, state, request, choices).await;
         self.free_slots().push(slots);

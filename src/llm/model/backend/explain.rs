@@ -43,11 +43,12 @@ impl<B: ModelBackend> Explaining<'_, B> {
     fn add(&mut self, step: Step, layer: Option<usize>) {
         let last = self.last.take();
         let mut info = self.model.explain_step(step, layer);
+        info.backend = self.model.backend();
         let cache_type = self.model.config.cache_type as usize;
         info.kernel = match step {
             Step::Norm { from, .. } => {
                 // Tiles, which normalise nothing, begin with more rows than one.
-                let is_fused = from == Slot::Residual && self.on.backend.tiled_from() > 1;
+                let is_fused = from == Slot::Residual;
                 self.norm = is_fused.then_some(step);
                 if is_fused {
                     return;

@@ -129,8 +129,10 @@ impl Upload {
     /// `OutOfMemory`, `LimitExceeded` or `DeviceLost` if the GPU cannot hold the vectors.
     pub(in crate::llm) async fn finish(mut self, len: u64) -> Result<Model> {
         self.file.add_pieces(self.pieces, len);
-        let mut model = Model::new(self.file, &self.options).await?;
-        let on_gpu = BackendModel::with_matrices(&self.gpu, model.parts(), self.matrices).await?;
+        let mut model = Model::new(self.file, &self.options)?;
+        let (on_gpu, writing) =
+            BackendModel::with_matrices(&self.gpu, model.parts(), self.matrices)?;
+        writing.await?;
         model.executor = Executor::Gpu(Arc::new(on_gpu));
         Ok(model)
     }
