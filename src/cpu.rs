@@ -16,4 +16,4 @@ mod steps;
 
 pub(crate) use plan_state::PlanState;
 #[cfg(feature = "llm-core")]
-pub(crate) use steps::{CpuWeights, SharedBlocks};
+pub(crate) use steps::{CpuWeights, SharedBlocks, read, write};

@@ -1,11 +1,10 @@
 //! Keys and values of a layer, in memory that grows with the tokens.
 
-use super::pass::{CpuPass, read, write};
+use super::pass::CpuPass;
 use crate::alloc::try_resize;
 use crate::error::Result;
 use crate::graph::steps::{BLOCK, CacheLayout, StepCache};
 use crate::simd::{Cpu, pack_row};
-use std::future::{Ready, ready};
 use std::ops::Range;
 use std::sync::{Arc, RwLock};
 
@@ -26,7 +25,6 @@ pub(crate) struct LayerCache {
 /// The cache of a layer, which recorded steps share.
 pub(crate) type SharedCache = Arc<RwLock<LayerCache>>;
 
-#[allow(refining_impl_trait)] // Nothing waits for memory.
 impl StepCache<Cpu> for SharedCache {
     fn new(layout: CacheLayout, _: &mut CpuPass) -> Result<Self> {
         Ok(Arc::new(RwLock::new(LayerCache::new(layout))))
@@ -34,14 +32,6 @@ impl StepCache<Cpu> for SharedCache {
 
     fn memory(&self) -> &Self {
         self
-    }
-
-    fn read(&self, _: &Cpu, positions: Range<usize>, rows: &mut [f32]) -> Ready<Result<()>> {
-        ready(read(self).map(|cache| cache.export(positions, rows)))
-    }
-
-    fn write(&self, _: &Cpu, positions: Range<usize>, rows: &[f32]) -> Ready<Result<()>> {
-        ready(write(self).and_then(|mut cache| cache.import(positions, rows)))
     }
 }
 
@@ -115,8 +105,8 @@ impl LayerCache {
         Ok(())
     }
 
-    /// Copies the rows of some positions, one head after the other.
-    fn export(&self, positions: Range<usize>, mut rows: &mut [f32]) {
+    /// Copies the rows of some positions, one head after the other: keys, then values.
+    pub(crate) fn export(&self, positions: Range<usize>, mut rows: &mut [f32]) {
         let len = positions.len() * self.layout.row();
         let start = positions.start.saturating_sub(self.first) * self.layout.row();
         for head in self.heads() {
@@ -129,7 +119,7 @@ impl LayerCache {
     ///
     /// # Errors
     /// `OutOfMemory`.
-    fn import(&mut self, positions: Range<usize>, mut rows: &[f32]) -> Result<()> {
+    pub(crate) fn import(&mut self, positions: Range<usize>, mut rows: &[f32]) -> Result<()> {
         self.first = positions.start;
         self.make_room(positions.start, positions.len())?;
         let len = positions.len() * self.layout.row();

@@ -97,12 +97,12 @@ fn run_slice(
 }
 
 /// Locks elements for reading. Only one pass writes to them, so that nothing waits here.
-pub(super) fn read<T>(lock: &RwLock<T>) -> Result<RwLockReadGuard<'_, T>> {
+pub(crate) fn read<T>(lock: &RwLock<T>) -> Result<RwLockReadGuard<'_, T>> {
     lock.try_read().or_else(unlocked)
 }
 
 /// Locks elements for writing.
-pub(super) fn write<T>(lock: &RwLock<T>) -> Result<RwLockWriteGuard<'_, T>> {
+pub(crate) fn write<T>(lock: &RwLock<T>) -> Result<RwLockWriteGuard<'_, T>> {
     lock.try_write().or_else(unlocked)
 }
 

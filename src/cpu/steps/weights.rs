@@ -23,10 +23,15 @@ pub(crate) struct CpuWeights {
     pub(super) cols: usize,
 }
 
-/// Blocks that have been copied.
 impl SharedBlocks for Vec<u8> {
     fn bytes(&self) -> &[u8] {
         self
+    }
+}
+
+impl SharedBlocks for Vec<f32> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
     }
 }
 
@@ -47,7 +52,7 @@ impl CpuWeights {
     /// `OutOfMemory`.
     pub(super) fn copy(kind: WeightType, matrices: &[&[u8]], cols: usize) -> Result<Self> {
         let len = matrices.iter().map(|blocks| blocks.len()).sum();
-        let mut all = Vec::new();
+        let mut all: Vec<u8> = Vec::new();
         let reserved = all.try_reserve_exact(len);
         reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
         for blocks in matrices {

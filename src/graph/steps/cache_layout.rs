@@ -52,22 +52,6 @@ pub(crate) trait StepCache<B: StepBackend>: Sized {
 
     /// Returns the memory that steps write and read.
     fn memory(&self) -> &B::CacheMemory;
-
-    /// Copies the rows of some positions, head by head the keys and then the values, to as many words.
-    fn read(
-        &self,
-        backend: &B,
-        positions: Range<usize>,
-        rows: &mut [f32],
-    ) -> impl Future<Output = Result<()>>;
-
-    /// Replaces all keys and values by the rows of some positions.
-    fn write(
-        &self,
-        backend: &B,
-        positions: Range<usize>,
-        rows: &[f32],
-    ) -> impl Future<Output = Result<()>>;
 }
 
 /// Keys and values on a GPU, in a buffer for all positions that the layer keeps.
@@ -87,8 +71,16 @@ impl<B: StepBackend<CacheMemory = <B as StepBackend>::Buffer>> StepCache<B>
     fn memory(&self) -> &B::Buffer {
         &self.buffer
     }
+}
 
-    async fn read(&self, backend: &B, positions: Range<usize>, mut rows: &mut [f32]) -> Result<()> {
+impl<T> BufferCache<T> {
+    /// Copies the rows of some positions, head by head the keys and then the values, to as many words.
+    pub(crate) async fn read<B: StepBackend<Buffer = T>>(
+        &self,
+        backend: &B,
+        positions: Range<usize>,
+        mut rows: &mut [f32],
+    ) -> Result<()> {
         let layout = self.layout;
         let all = (&self.buffer, layout.words(layout.room));
         let reading = backend.pass()?.submit(Some(all))?;
@@ -100,7 +92,13 @@ impl<B: StepBackend<CacheMemory = <B as StepBackend>::Buffer>> StepCache<B>
         Ok(())
     }
 
-    async fn write(&self, backend: &B, positions: Range<usize>, mut rows: &[f32]) -> Result<()> {
+    /// Replaces all keys and values by the rows of some positions.
+    pub(crate) async fn write<B: StepBackend<Buffer = T>>(
+        &self,
+        backend: &B,
+        positions: Range<usize>,
+        mut rows: &[f32],
+    ) -> Result<()> {
         let layout = self.layout;
         let mut words = try_zeros(layout.words(layout.room))?;
         for range in layout.ranges(positions) {

@@ -106,7 +106,11 @@ impl Model {
                 }
             }
         }
-        let parts = by_executor!(self.executor, on => on.adapter(&self.weights, parts).await?);
+        let parts = by_executor!(
+            self.executor,
+            _cpu => BackendAdapter::on_cpu(&self.weights, parts),
+            gpu => gpu.adapter(&self.weights, parts).await?,
+        );
         let identity = self.identity.clone();
         Ok(Adapter { identity, parts })
     }

@@ -188,7 +188,11 @@ impl Model {
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`; `Foreign` for another model's memory.
     pub(crate) async fn export(&self, state: &State, kept: KeptPositions) -> Result<Vec<f32>> {
-        by_executor!(self.executor, on => on.export(&self.config, state, kept).await)
+        by_executor!(
+            self.executor,
+            cpu => cpu.export_at_once(&self.config, state, kept),
+            gpu => gpu.export(&self.config, state, kept).await,
+        )
     }
 
     /// Replaces the keys and values of a sequence by those of the same positions that [`Model::export`] returned.
@@ -201,7 +205,11 @@ impl Model {
         kept: KeptPositions,
         values: &[f32],
     ) -> Result<()> {
-        by_executor!(self.executor, on => on.import(&self.config, state, kept, values).await)
+        by_executor!(
+            self.executor,
+            cpu => cpu.import_at_once(&self.config, state, kept, values),
+            gpu => gpu.import(&self.config, state, kept, values).await,
+        )
     }
 
     /// Checks whether tokens can be read after the first `first` ones.

@@ -4,11 +4,14 @@ use super::super::adapter::{Part, Parts};
 use super::super::steps::WeightId;
 use super::super::weights::Weights;
 use super::{BackendModel, ModelBackend, Pass};
+use crate::cpu::CpuWeights;
 use crate::error::Result;
 use crate::graph::steps::{Columns, LowRankProduct, StepBackend, StepPass};
+use crate::simd::Cpu;
 use crate::tensor::ggml::WeightType;
+use std::sync::Arc;
 
-/// Low-rank matrices on a back-end, and memory for the values between the two.
+/// Low-rank matrices on a back-end, and memory for the values between the two, which a pass on SIMD has itself.
 pub(in super::super) struct BackendAdapter<B: StepBackend> {
     /// By the number of the matrix of weights.
     parts: Vec<Option<BackendPart<B::Weights>>>,
@@ -24,8 +27,27 @@ impl<B: StepBackend> std::fmt::Debug for BackendAdapter<B> {
 
 struct BackendPart<W> {
     rank: usize,
-    /// A and B.
-    factors: Vec<W>,
+    a: W,
+    b: W,
+}
+
+impl BackendAdapter<Cpu> {
+    /// Takes low-rank matrices, which stay where they are.
+    pub(in super::super) fn on_cpu(weights: &Weights, all: Vec<Option<Part>>) -> Parts {
+        let floats = |values, cols| CpuWeights::new(WeightType::F32, Arc::new(values), cols);
+        let parts = all.into_iter().zip(&weights.matrices);
+        let parts = parts.map(|(part, weight)| {
+            part.map(|Part { rank, a, b }| BackendPart {
+                rank,
+                a: floats(a, weight.cols),
+                b: floats(b, rank),
+            })
+        });
+        Parts::Cpu(Self {
+            parts: parts.collect(),
+            between: Arc::default(),
+        })
+    }
 }
 
 impl<B: ModelBackend> BackendModel<B> {
@@ -41,18 +63,21 @@ impl<B: ModelBackend> BackendModel<B> {
                 parts.push(None);
                 continue;
             };
-            let mut factors = Vec::new();
-            for (values, cols) in [(&a, weight.cols), (&b, rank)] {
-                let bytes = [bytemuck::cast_slice(values)];
-                let factor = self.backend.weights(WeightType::F32, &bytes, cols);
-                factors.push(factor.await?);
-            }
-            parts.push(Some(BackendPart { rank, factors }));
+            parts.push(Some(BackendPart {
+                rank,
+                a: self.floats(&a, weight.cols).await?,
+                b: self.floats(&b, rank).await?,
+            }));
         }
         let most = parts.iter().flatten().map(|part| part.rank).max();
         let mut pass = self.backend.pass()?;
         let between = pass.allocate(self.block() * most.unwrap_or(1))?;
         Ok(B::parts(BackendAdapter { parts, between }))
+    }
+
+    async fn floats(&self, values: &[f32], cols: usize) -> Result<B::Weights> {
+        let bytes = bytemuck::cast_slice(values);
+        self.backend.weights(WeightType::F32, &[bytes], cols).await
     }
 }
 
@@ -71,10 +96,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 let Some(adapter) = B::adapter(&adapter.parts) else {
                     continue;
                 };
-                let Some(BackendPart { rank, factors }) = &adapter.parts[matrix] else {
-                    continue;
-                };
-                let [a, b] = &factors[..] else {
+                let Some(BackendPart { rank, a, b }) = &adapter.parts[matrix] else {
                     continue;
                 };
                 products.push(LowRankProduct {

@@ -1,9 +1,11 @@
 //! Models on SIMD, which have their weights in the file and read a block in one pass.
 
+use super::super::forward::foreign;
 use super::super::weights::FileBlocks;
-use super::super::{BlockRequest, Model, ModelParts, State};
-use super::BackendModel;
-use crate::cpu::CpuWeights;
+use super::super::{BlockRequest, Config, KeptPositions, Model, ModelParts, State};
+use super::{BackendModel, ModelBackend};
+use crate::alloc::try_zeros;
+use crate::cpu::{CpuWeights, read, write};
 use crate::error::Result;
 use crate::simd::Cpu;
 
@@ -36,5 +38,39 @@ impl BackendModel<Cpu> {
         };
         self.free_slots().push(slots);
         results
+    }
+    /// Returns the keys and values of some positions of a sequence.
+    pub(in super::super) fn export_at_once(
+        &self,
+        config: &Config,
+        state: &State,
+        kept: KeptPositions,
+    ) -> Result<Vec<f32>> {
+        let sequence = Cpu::sequence(state).ok_or_else(foreign)?;
+        let mut values = try_zeros(config.kept_words(kept))?;
+        let mut rest = &mut values[..];
+        for (index, layer) in sequence.layers.iter().enumerate() {
+            let (positions, words) = config.layer_words(index, kept);
+            let rows = rest.split_off_mut(..words).unwrap_or_default();
+            read(layer)?.export(positions, rows);
+        }
+        Ok(values)
+    }
+
+    /// Replaces the keys and values of some positions of a sequence.
+    pub(in super::super) fn import_at_once(
+        &self,
+        config: &Config,
+        state: &State,
+        kept: KeptPositions,
+        mut values: &[f32],
+    ) -> Result<()> {
+        let sequence = Cpu::sequence(state).ok_or_else(foreign)?;
+        for (index, layer) in sequence.layers.iter().enumerate() {
+            let (positions, words) = config.layer_words(index, kept);
+            let rows = values.split_off(..words).unwrap_or_default();
+            write(layer)?.import(positions, rows)?;
+        }
+        Ok(())
     }
 }

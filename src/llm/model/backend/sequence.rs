@@ -5,7 +5,7 @@ use super::super::{Config, KeptPositions, State};
 use super::{BackendModel, ModelBackend};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::steps::{StepBackend, StepCache};
+use crate::graph::steps::{BufferCache, StepBackend};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The keys and values of a sequence.
@@ -31,7 +31,7 @@ impl<B: StepBackend> BackendSequence<B> {
     }
 }
 
-impl<B: ModelBackend> BackendModel<B> {
+impl<B: ModelBackend<Cache = BufferCache<<B as StepBackend>::Buffer>>> BackendModel<B> {
     /// Returns the keys and values of some positions of a sequence.
     pub(in super::super) async fn export(
         &self,
