@@ -171,11 +171,12 @@ impl<B: ModelBackend> BackendModel<B> {
         state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        let (before, last, mut block) = self.record(slots, model, state, request)?;
-        for submitted in before {
+        let recorded = self.record(slots, model, state, request)?;
+        for submitted in recorded.before {
             submitted.await?;
         }
-        let mut results = last.await?;
+        let mut results = recorded.last.await?;
+        let mut block = recorded.block;
         let (tokens, output) = (request.tokens(model.config.width), request.output);
         if !matches!(output, Output::Logits(_)) {
             return Ok(results);
@@ -197,19 +198,14 @@ impl<B: ModelBackend> BackendModel<B> {
         }
     }
 
-    /// Submits the steps of a block; returns the submissions before the last one, that one, which gives the first results,
-    /// and the rows that they are of. What is recorded may live between two awaits only.
+    /// Submits the steps of a block.
     fn record<'a>(
         &'a self,
         slots: &'a Slots<B>,
         model: &'a Model,
         state: &'a State,
         request: &BlockRequest<'a>,
-    ) -> Result<(
-        Vec<impl Future<Output = Result<Vec<f32>>>>,
-        impl Future<Output = Result<Vec<f32>>>,
-        Block,
-    )> {
+    ) -> Result<Recorded<impl Future<Output = Result<Vec<f32>>>>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let width = model.config.width;
         let (tokens, output) = (request.tokens(width), request.output);
@@ -243,8 +239,21 @@ impl<B: ModelBackend> BackendModel<B> {
             _ => pass.rows(output.slot()),
         };
         let last = pass.recorder.submit(Some(read))?;
-        Ok((before, last, block))
+        Ok(Recorded {
+            before,
+            last,
+            block,
+        })
     }
+}
+
+/// The submissions of a block. A pass that records them may live between two awaits only.
+struct Recorded<F> {
+    before: Vec<F>,
+    /// Gives the first results.
+    last: F,
+    /// The rows of these results.
+    block: Block,
 }
 
 /// Steps over a block of tokens.

@@ -1,5 +1,6 @@
 //! The forward pass: blocks of tokens through all layers.
 
+use super::backend::BackendModel;
 use super::steps::Slot;
 use super::{KeptPositions, Model, Scaled, State};
 use crate::error::{Error, Result};
@@ -190,7 +191,7 @@ impl Model {
     pub(crate) async fn export(&self, state: &State, kept: KeptPositions) -> Result<Vec<f32>> {
         by_executor!(
             self.executor,
-            cpu => cpu.export_at_once(&self.config, state, kept),
+            _cpu => BackendModel::export_at_once(&self.config, state, kept),
             gpu => gpu.export(&self.config, state, kept).await,
         )
     }
@@ -207,7 +208,7 @@ impl Model {
     ) -> Result<()> {
         by_executor!(
             self.executor,
-            cpu => cpu.import_at_once(&self.config, state, kept, values),
+            _cpu => BackendModel::import_at_once(&self.config, state, kept, values),
             gpu => gpu.import(&self.config, state, kept, values).await,
         )
     }

@@ -33,15 +33,15 @@ impl BackendModel<Cpu> {
     ) -> Result<Vec<f32>> {
         let slots = self.take_slots(model)?;
         let results = match self.record(&slots, model, state, request) {
-            Ok((_, submitted, _)) => submitted.await,
+            Ok(recorded) => recorded.last.await,
             Err(error) => Err(error),
         };
         self.free_slots().push(slots);
         results
     }
+
     /// Returns the keys and values of some positions of a sequence.
     pub(in super::super) fn export_at_once(
-        &self,
         config: &Config,
         state: &State,
         kept: KeptPositions,
@@ -59,7 +59,6 @@ impl BackendModel<Cpu> {
 
     /// Replaces the keys and values of some positions of a sequence.
     pub(in super::super) fn import_at_once(
-        &self,
         config: &Config,
         state: &State,
         kept: KeptPositions,
