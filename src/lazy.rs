@@ -8,21 +8,22 @@ mod elementwise;
 mod graph;
 mod join;
 mod linear;
-mod lower;
+pub(crate) mod lower;
 mod movement;
-mod node;
+pub(crate) mod node;
 mod operand;
-mod programs;
+pub(crate) mod programs;
 mod random;
 mod reduce;
 mod run;
 mod shape;
 mod slice;
+pub(crate) mod structure;
 mod tensor;
 mod tensors;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
-mod view;
+pub(crate) mod view;
 
 pub use axes::Axes;
 pub use conv2d::{Border, ConvOptions};

@@ -45,7 +45,7 @@ impl Tensors {
         let len = words.len();
         let words = Node::leaf(&[len], Source::Values(Arc::new(words)));
         let numbers = self.with(Node::operation(
-            Kind::UnpackBytes,
+            Kind::UnpackBytes { stride: 1 },
             &[&words],
             &[BYTES * len],
         ));
@@ -60,7 +60,11 @@ impl Tensor {
     #[doc(alias = "image")]
     pub async fn to_bytes_async(&self) -> Result<Vec<u8>> {
         let words = self.size().div_ceil(BYTES);
-        let words = self.with(Node::operation(Kind::PackBytes, &[&self.node], &[words]));
+        let words = self.with(Node::operation(
+            Kind::PackBytes { stride: 1 },
+            &[&self.node],
+            &[words],
+        ));
         let words = words.read_async().await?;
         let bytes = words.iter().flat_map(|word| word.to_bits().to_le_bytes());
         Ok(bytes.take(size_of(self.shape())).collect())

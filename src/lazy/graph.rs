@@ -1,10 +1,10 @@
 //! The graph that results need, in an order in which it can be computed.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::lazy::node::{Kind, Node, Source, State};
+use crate::lazy::structure::{Described, Structure};
 
 /// A node as a graph has it, even if it becomes a leaf meanwhile.
 pub(super) struct Entry {
@@ -79,21 +79,19 @@ impl Graph {
         Self { entries, results }
     }
 
-    /// Describes what the results compute, alike for all graphs of one structure. Leaves differ by their shapes alone.
-    pub(super) fn structure(&self) -> String {
-        let mut text = String::new();
-        for Entry { node, step } in &self.entries {
-            // Writing to a string does not fail.
-            let _ = match step {
-                Step::Leaf(_) => write!(text, "{:?};", node.shape),
-                // Debug formatting tells −0 from 0, and writes all digits of a number.
-                Step::Operation(kind, inputs) => {
-                    write!(text, "{kind:?}{:?}<{inputs:?};", node.shape)
-                }
-            };
+    /// Returns the structure of the graph.
+    pub(super) fn structure(&self) -> Structure {
+        let nodes = self.entries.iter().map(|Entry { node, step }| Described {
+            shape: node.shape.clone(),
+            operation: match step {
+                Step::Leaf(_) => None,
+                Step::Operation(kind, inputs) => Some((Arc::clone(kind), inputs.clone())),
+            },
+        });
+        Structure {
+            nodes: nodes.collect(),
+            results: self.results.clone(),
         }
-        let _ = write!(text, "={:?}", self.results);
-        text
     }
 }
 

@@ -10,14 +10,14 @@ use std::collections::HashMap;
 use crate::alloc::try_zeros;
 use crate::batch::{BufferId, GpuCommandBatch};
 use crate::error::Result;
-use crate::lazy::graph::{Graph, Step};
 use crate::lazy::shape::size_of;
+use crate::lazy::structure::Structure;
 use crate::lazy::view::View;
 use crate::ops::{Op, Rearrange};
 
 /// Where a result is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// It has the elements of the leaf with this index.
     Leaf(usize),
     /// It is the output of the program with this index.
@@ -116,20 +116,20 @@ impl Recording<'_> {
 }
 
 /// Records a graph in a batch.
-pub(super) fn lower(batch: &mut GpuCommandBatch, graph: &Graph) -> Result<Lowered> {
+pub(super) fn lower(batch: &mut GpuCommandBatch, graph: &Structure) -> Result<Lowered> {
     let shared = HashMap::new();
     let mut recording = Recording { batch, shared };
-    let mut views: Vec<View> = Vec::with_capacity(graph.entries.len());
+    let mut views: Vec<View> = Vec::with_capacity(graph.nodes.len());
     let mut leaves = HashMap::new();
-    for entry in &graph.entries {
-        let shape = &entry.node.shape[..];
-        let view = match &entry.step {
-            Step::Leaf(_) => {
+    for node in &graph.nodes {
+        let shape = &node.shape[..];
+        let view = match &node.operation {
+            None => {
                 let view = recording.placeholder(shape)?;
                 leaves.insert(view.id, leaves.len());
                 view
             }
-            Step::Operation(kind, inputs) => {
+            Some((kind, inputs)) => {
                 let inputs: Vec<&View> = inputs.iter().map(|&input| &views[input]).collect();
                 rules::lower(&mut recording, kind, &inputs, shape)?
             }

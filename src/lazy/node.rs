@@ -12,7 +12,7 @@ use crate::ops::{AxisFold, ConvLayer, Op, Reduction};
 
 /// An operation of a node. What it does not hold follows from the shapes of its node and of the inputs.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// An elementwise operation, whose inputs broadcast to the node's shape.
     Elementwise(Op),
     /// A number that is part of the structure.
@@ -50,13 +50,20 @@ pub(super) enum Kind {
     },
     /// Elements of the last axis by their indices.
     Take,
-    UnpackBytes,
-    PackBytes,
+    /// Bytes of words as numbers from 0 to 1; byte `j` of word `i` becomes the element `i · 4 + j`, or `j · stride + i`
+    /// where the stride is not 1.
+    UnpackBytes {
+        stride: usize,
+    },
+    /// The inverse of `UnpackBytes`.
+    PackBytes {
+        stride: usize,
+    },
 }
 
 /// An operation of rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rows {
+pub(crate) enum Rows {
     Softmax,
     LogSoftmax,
     LayerNorm { epsilon: f32 },

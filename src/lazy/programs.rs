@@ -5,22 +5,22 @@ use std::sync::Arc;
 use crate::batch::{GpuCommandBatch, Program};
 use crate::device::GpuDevice;
 use crate::error::Result;
-use crate::lazy::graph::Graph;
 use crate::lazy::lower::{Place, lower};
+use crate::lazy::structure::Structure;
 
 /// The number of programs that are cached.
 const MAX_PROGRAMS: usize = 64;
 
 /// A compiled graph.
-pub(super) struct Planned {
+pub(crate) struct Planned {
     /// `None` if all results are leaves.
-    pub(super) program: Option<Program>,
+    pub(crate) program: Option<Program>,
     /// Where each result is found.
-    pub(super) places: Vec<Place>,
+    pub(crate) places: Vec<Place>,
 }
 
 impl Planned {
-    pub(super) async fn new(device: &GpuDevice, graph: &Graph) -> Result<Self> {
+    pub(crate) async fn new(device: &GpuDevice, graph: &Structure) -> Result<Self> {
         let mut batch = GpuCommandBatch::new(device.clone());
         let lowered = lower(&mut batch, graph)?;
         let program = match &lowered.outputs[..] {
@@ -35,24 +35,24 @@ impl Planned {
 /// The programs that were used last.
 #[derive(Default)]
 pub(super) struct Programs {
-    /// Structures with their programs, the least recently used one first.
-    entries: Vec<(String, Arc<Planned>)>,
+    /// Keys of structures with their programs, the least recently used one first.
+    entries: Vec<(Vec<u8>, Arc<Planned>)>,
     /// The number of graphs that were planned.
     pub(super) planned: usize,
 }
 
 impl Programs {
     /// Returns the program of a structure, if it is cached.
-    pub(super) fn find(&mut self, structure: &str) -> Option<Arc<Planned>> {
-        let found = self.entries.iter().position(|(own, _)| own == structure)?;
+    pub(super) fn find(&mut self, key: &[u8]) -> Option<Arc<Planned>> {
+        let found = self.entries.iter().position(|(own, _)| own == key)?;
         self.entries[found..].rotate_left(1);
         self.entries.last().map(|(_, planned)| Arc::clone(planned))
     }
 
     /// Adds a program, and drops the least recently used one beyond the limit.
-    pub(super) fn insert(&mut self, structure: String, planned: &Arc<Planned>) {
+    pub(super) fn insert(&mut self, key: Vec<u8>, planned: &Arc<Planned>) {
         self.planned += 1;
-        self.entries.push((structure, Arc::clone(planned)));
+        self.entries.push((key, Arc::clone(planned)));
         let beyond = self.entries.len().saturating_sub(MAX_PROGRAMS);
         self.entries.drain(..beyond);
     }

@@ -122,12 +122,13 @@ impl Context {
     async fn ready(&self, nodes: &[Arc<Node>]) -> Result<Ready> {
         let graph = Graph::of(nodes);
         let structure = graph.structure();
-        let cached = self.programs().find(&structure);
+        let key = structure.key();
+        let cached = self.programs().find(&key);
         let planned = if let Some(planned) = cached {
             planned
         } else {
-            let planned = Arc::new(Planned::new(&self.device, &graph).await?);
-            self.programs().insert(structure, &planned);
+            let planned = Arc::new(Planned::new(&self.device, &structure).await?);
+            self.programs().insert(key, &planned);
             planned
         };
         let mut sources = Vec::new();

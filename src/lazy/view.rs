@@ -17,11 +17,11 @@ pub(super) struct View {
 
 /// A view of a view: axis `k` walks along `axes[k]` of the view below by `steps[k]`, or repeats where that is `None`.
 /// `starts` has the first index of each axis of the view below.
-#[derive(Clone, Debug)]
-pub(super) struct Walk {
-    pub(super) axes: Vec<Option<usize>>,
-    pub(super) steps: Vec<isize>,
-    pub(super) starts: Vec<usize>,
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Walk {
+    pub(crate) axes: Vec<Option<usize>>,
+    pub(crate) steps: Vec<isize>,
+    pub(crate) starts: Vec<usize>,
 }
 
 impl Walk {

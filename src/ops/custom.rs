@@ -108,6 +108,11 @@ impl CustomOp {
         })
     }
 
+    /// Returns the number that tells definitions apart: functions of one WGSL text may differ.
+    pub(crate) fn number(&self) -> u64 {
+        self.definition.number
+    }
+
     /// Returns the name that plans show.
     pub fn name(&self) -> &'static str {
         self.definition.name
@@ -130,8 +135,6 @@ impl CustomOp {
     }
 }
 
-/// Writes the operation with its number, because programs of tensors are cached by it: functions of one WGSL text may
-/// differ.
 impl fmt::Debug for CustomOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Definition {

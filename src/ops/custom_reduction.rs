@@ -54,7 +54,7 @@ impl Reduction {
 
     /// Returns the identity, the text and the addresses of the functions. Reductions with equal keys are the same, since
     /// functions at one address have the same code.
-    fn key(&self) -> (u32, Option<ReductionText>, [usize; 2]) {
+    pub(crate) fn key(&self) -> (u32, Option<ReductionText>, [usize; 2]) {
         let functions = [self.elements, self.results].map(|function| function as usize);
         (self.identity.to_bits(), self.wgsl, functions)
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::ops::shape::{MAX_EXACT_INDEX, check_len_for, check_limit, product, volume};
 
 /// The function that a [`ReduceAxis`] applies to the elements along its axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AxisFold {
     /// Their sum; 0 of none.

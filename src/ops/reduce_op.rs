@@ -95,7 +95,7 @@ impl ElementMap {
 }
 
 /// The WGSL of a reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ReductionText {
     pub(crate) combine: &'static str,
     /// `None` for elements as they are.

@@ -69,13 +69,13 @@ pub(super) fn lower(
             let [x, indices] = exactly(inputs)?;
             take(recording, x, indices, shape)
         }
-        Kind::UnpackBytes => {
+        Kind::UnpackBytes { stride } => {
             let [x] = exactly(inputs)?;
-            in_order(recording, Op::UnpackBytes { stride: 1 }, x, shape)
+            in_order(recording, Op::UnpackBytes { stride: *stride }, x, shape)
         }
-        Kind::PackBytes => {
+        Kind::PackBytes { stride } => {
             let [x] = exactly(inputs)?;
-            in_order(recording, Op::PackBytes { stride: 1 }, x, shape)
+            in_order(recording, Op::PackBytes { stride: *stride }, x, shape)
         }
     }
 }
@@ -276,8 +276,8 @@ mod tests {
             Kind::Gather { axis: 0 },
             Kind::TopK { k: 1 },
             Kind::Take,
-            Kind::UnpackBytes,
-            Kind::PackBytes,
+            Kind::UnpackBytes { stride: 1 },
+            Kind::PackBytes { stride: 1 },
         ];
         let device = GpuDevice::builder().backend(Backend::Simd).build()?;
         let mut batch = GpuCommandBatch::new(device);
