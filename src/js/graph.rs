@@ -120,7 +120,7 @@ fn kind(
     if let Some(index) = name.as_f64() {
         return elementwise(index as usize, reader, inputs, parameters);
     }
-    Ok(match &text(name.clone(), "graph")?[..] {
+    Ok(match &text(name, "graph")?[..] {
         "constant" => Kind::Constant(reader.take()?),
         "range" => Kind::Range,
         "reshape" => Kind::Reshape,

@@ -6,7 +6,7 @@ import { axesOf, axisOf, broadcast, failure, reduced, shown, text } from './shap
 
 /** Records an operation of the table whose operands broadcast to a shape. `values` are its parameters. */
 export const elementwise = (op, inputs, shape, { values, dtype } = {}) =>
-    record(op, inputs, shape, values?.length > 0 ? { values } : undefined, dtype);
+    record(op, inputs, shape, values?.length > 0 ? values : undefined, dtype);
 
 /** Records an operation of the table for named operands, which must broadcast with each other. */
 export const broadcasting = (name, op, named, options) => {
@@ -88,10 +88,11 @@ export const reduce = (name, x, axis, options) => {
         if (!(name in NEUTRAL)) {
             throw failure(name, `there is no element along axis ${text(axes)} of shape ${text(x.shape)}`, 'EMPTY');
         }
-        return record('view', [constant(x.device, NEUTRAL[name])], shape, { shape, axes: shape.map(() => -1), steps: [], starts: [] }, dtype);
+        const parameters = [...shape, ...shape.map(() => -1), ...shape.map(() => 1)];
+        return record('view', [constant(x.device, NEUTRAL[name])], shape, parameters, dtype);
     }
     const kind = KINDS[name] ?? name;
-    return record('reduce', [dtype === 'bool' ? truth(x) : x], shape, { kind, axes, keepDims }, dtype);
+    return record('reduce', [dtype === 'bool' ? truth(x) : x], shape, [kind, keepDims ? 1 : 0, ...axes], dtype);
 };
 
 /** Records means of squared distances from the mean; of `std` the roots of these. */

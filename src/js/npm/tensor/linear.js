@@ -5,7 +5,7 @@ import { optionsOf } from './options.js';
 import { record } from './record.js';
 import { axisOf, broadcast, checkedShape, failure, shown, text, whole } from './shape.js';
 
-export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, { axis: axisOf(op, axis, x.shape) });
+export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, [axisOf(op, axis, x.shape)]);
 
 /** Normalises along an axis; `vectors` are named, and have its length. */
 export const norm = (op, x, vectors, options) => {
@@ -21,7 +21,7 @@ export const norm = (op, x, vectors, options) => {
     if (typeof epsilon !== 'number' || !(epsilon >= 1.2e-38 && epsilon <= 3.4e38)) {
         throw failure(op, `\`epsilon\` is ${shown(epsilon)}, but must be a finite number of at least 1.2e-38`, 'INVALID_ARGUMENT');
     }
-    return record(op, [x, ...vectors.map(([, node]) => node)], x.shape, { axis, epsilon });
+    return record(op, [x, ...vectors.map(([, node]) => node)], x.shape, [axis, epsilon]);
 };
 
 /** Returns the shape of a product of operands with at least two axes. */
@@ -43,7 +43,7 @@ export const matmul = (a, b) => {
     const left = a.shape.length === 1 ? reshape(a, [1, ...a.shape]) : a;
     const right = b.shape.length === 1 ? reshape(b, [...b.shape, 1]) : b;
     const shape = productShape(left.shape, right.shape);
-    const result = rows === 0 ? zeros(a.device, shape) : record('matmul', [left, right], shape, {});
+    const result = rows === 0 ? zeros(a.device, shape) : record('matmul', [left, right], shape);
     const kept = shape.filter((_, axis) =>
         !(a.shape.length === 1 && axis === shape.length - 2) && !(b.shape.length === 1 && axis === shape.length - 1));
     return kept.length === shape.length ? result : reshape(result, kept);
@@ -148,6 +148,6 @@ const layer = (x, images, weights, { strides, dilations, kernel, windows, groups
         kernelCols: kernel[1], strideRows: strides[0], strideCols: strides[1], dilationRows: dilations[0],
         dilationCols: dilations[1], padding: isSame ? 'same' : 'valid',
     };
-    const result = record('conv2d', [images, weights], [batch, filters, ...sizes], { options });
+    const result = record('conv2d', [images, weights], [batch, filters, ...sizes], [options]);
     return x.shape.length === 4 ? result : reshape(result, result.shape.slice(1), 'conv2d');
 };

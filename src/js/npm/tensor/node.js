@@ -1,5 +1,6 @@
 // What tensors record: nodes of a graph, which are plain JavaScript objects. Nothing here calls the module.
 
+import { ops } from '../core.js';
 import { RelampagoError } from '../error.js';
 import { sizeOf } from './shape.js';
 
@@ -33,7 +34,7 @@ export const LEAST_RESIDENT = 1024;
 export const PARAMETER = Symbol('parameter');
 
 /** The parameters of an operation that has none. */
-const NONE = {};
+const NONE = [];
 
 /** Writes parameters as part of a structure; JSON has no infinities, NaN and −0. */
 const written = (parameters) =>
@@ -124,6 +125,27 @@ export const requireSources = (order) => {
         const message = 'a function that device.jit records must return tensors, and not compute them';
         throw new RelampagoError('INVALID_ARGUMENT', message);
     }
+};
+
+/** Names of elementwise operations → their indices in the op table. */
+const INDICES = new Map(ops.flatMap(([name, , , isElementwise], index) => (isElementwise ? [[name, index]] : [])));
+
+/**
+ * Returns a graph as `planGraph` takes it: a list, and the indices of the results among the nodes. The list has for each
+ * node its operation, its shape, the indices of its inputs and its parameters, the last three after their lengths.
+ */
+export const described = (order, results) => {
+    const places = new Map();
+    const list = [];
+    for (const node of order) {
+        const inputs = node.inputs.map((input) => places.get(input));
+        list.push(INDICES.get(node.op) ?? node.op);
+        for (const part of [node.shape, inputs, node.parameters]) {
+            list.push(part.length, ...part);
+        }
+        places.set(node, places.size);
+    }
+    return [list, results.map((node) => places.get(node))];
 };
 
 /** Describes what results compute, alike for all graphs of one structure. */

@@ -10,10 +10,10 @@ export const leaf = (device, shape, source, dtype) => new Node(device, shape, { 
 export const number = (device, value) => leaf(device, [], Float32Array.of(value));
 
 /** Returns a number that is part of the structure. */
-export const constant = (device, value) => new Node(device, [], { op: 'constant', parameters: { value } });
+export const constant = (device, value) => new Node(device, [], { op: 'constant', parameters: [value] });
 
 /** Returns the numbers from 0 to below `length`. */
-export const range = (device, length) => new Node(device, [length], { op: 'range', parameters: { length } });
+export const range = (device, length) => new Node(device, [length], { op: 'range', parameters: [length] });
 
 /** Returns an operation's node. What has no elements needs no operation. */
 export const record = (op, inputs, shape, parameters, dtype) => {

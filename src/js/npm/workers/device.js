@@ -5,6 +5,7 @@ import { RemoteBuffer } from './buffer.js';
 import { owned, ready, remote } from './handle.js';
 import { Link, nextNumber } from './link.js';
 import { RemoteMatmulCache } from './matmul_cache.js';
+import { RemoteProgram } from './program.js';
 
 /** The shape of a view that must be one of a matrix. */
 function matrix(what, view) {
@@ -83,6 +84,28 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         const as = nextNumber();
         this.handle.post('batch', { as });
         return new RemoteBatch(link, as);
+    }
+
+    /** The program stays in the worker; `sizes` are the lengths of the results. */
+    async planGraph(list, results, sizes) {
+        const { link } = this.handle;
+        const planned = nextNumber();
+        try {
+            await this.handle.call('planGraph', { values: [list, results], as: planned });
+            const places = await link.call(planned, 'slice', { values: [1] });
+            const lengths = [];
+            places.forEach((place, at) => place >= 0 && (lengths[place] = sizes[at]));
+            return [lengths.length > 0 ? await this.#program(planned, lengths) : undefined, ...places];
+        } finally {
+            link.forget([planned]);
+        }
+    }
+
+    /** Returns the first element of what the worker holds, which is a program. */
+    async #program(planned, lengths) {
+        const { link } = this.handle;
+        const as = nextNumber();
+        return ready(new RemoteProgram(link, as, lengths), link.call(planned, 'at', { values: [0], as }));
     }
 
     matmulCache() {
