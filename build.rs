@@ -3,10 +3,7 @@
 use std::{env, fs, path::Path, process};
 
 use compose::{Library, Target};
-
-#[path = "src/coefficients.rs"]
-#[allow(dead_code)] // The SIMD back-end uses more of them than the shaders do.
-mod coefficients;
+use relampago_coefficients::SHADER_CONSTANTS;
 
 #[path = "src/gpu/kernels/compose/mod.rs"]
 mod compose;
@@ -21,7 +18,6 @@ fn main() {
     for path in [
         "build.rs",
         "shaders",
-        "src/coefficients.rs",
         "src/gpu/kernels",
         "src/ops/custom/words.rs",
     ] {
@@ -36,7 +32,7 @@ fn main() {
 
 /// Writes what `src/gpu/kernels.rs`, `src/ops/custom/wgsl.rs` and `examples/op_table.rs` include.
 fn compose_shaders(target: Target) -> Result<(), Box<dyn std::error::Error>> {
-    let library = Library::read(Path::new("shaders"), coefficients::SHADER_CONSTANTS)?;
+    let library = Library::read(Path::new("shaders"), SHADER_CONSTANTS)?;
     let tables = compose::tables(&library, target)?;
     let out = env::var("OUT_DIR")?;
     let write = |file: &str, text: String| fs::write(Path::new(&out).join(file), text);

@@ -2,6 +2,7 @@
 
 mod bindings;
 #[cfg(feature = "llm-core")]
+#[cfg_attr(not(any(feature = "gpu", feature = "cuda")), allow(dead_code))]
 pub(crate) mod choice;
 pub(crate) mod fuse;
 mod index_arguments;
@@ -11,6 +12,7 @@ mod partition;
 pub(crate) mod plan;
 mod rewrite;
 #[cfg(feature = "llm-core")]
+#[cfg_attr(not(any(feature = "gpu", feature = "cuda")), allow(dead_code))]
 pub(crate) mod transformer;
 
 pub(crate) use bindings::{Binding, Fetched, Repeat};

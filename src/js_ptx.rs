@@ -12,9 +12,9 @@ mod kernel;
 use wasm_bindgen::prelude::*;
 
 use crate::js_shared;
-use crate::ptx::{Error, Target};
 use description::KernelDescription;
 use kernel::Kernel;
+use relampago_ptx::{Error, Target};
 use tsify::Ts;
 
 #[wasm_bindgen(typescript_custom_section)]

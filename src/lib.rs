@@ -39,7 +39,6 @@
 
 mod alloc;
 mod batch;
-mod coefficients;
 mod cpu;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 pub mod cuda;
@@ -71,8 +70,6 @@ mod lazy;
 pub mod llm;
 pub mod ops;
 mod pool;
-#[cfg(feature = "ptx")]
-pub mod ptx;
 pub mod random;
 #[doc(hidden)]
 pub mod reference;
@@ -118,6 +115,8 @@ pub use pool::{
 pub use tensor::quantized::{QuantizedWeights, WeightFormat};
 pub use tensor::{BoundView, MemoryLayout, PartitionView, TensorView, TileInfo};
 
+#[cfg(feature = "ptx")]
+pub use relampago_ptx as ptx;
 #[cfg(feature = "gpu")]
 pub use wgpu;
 

@@ -19,6 +19,7 @@ mod greedy;
 mod hidden;
 #[path = "llm/hostile.rs"]
 mod hostile;
+#[cfg(feature = "gpu")]
 #[path = "llm/incoming.rs"]
 mod incoming;
 #[path = "llm/inspect.rs"]
@@ -75,6 +76,7 @@ fn load(bytes: &[u8], set: InstructionSet) -> LanguageModel {
 }
 
 /// Options for a GPU.
+#[cfg(feature = "gpu")]
 fn on_gpu() -> LoadOptions {
     let mut options = LoadOptions::default();
     let device = GpuDevice::builder().backend(Backend::Gpu).build();
@@ -85,7 +87,10 @@ fn on_gpu() -> LoadOptions {
 /// Options for a GPU by each interface, with their names: by CUDA where there is an NVIDIA GPU.
 fn on_gpus() -> Vec<(&'static str, LoadOptions)> {
     let by_cuda = on_cuda().map(|options| ("CUDA", options));
-    [("GPU", on_gpu())].into_iter().chain(by_cuda).collect()
+    #[cfg(feature = "gpu")]
+    return [("GPU", on_gpu())].into_iter().chain(by_cuda).collect();
+    #[cfg(not(feature = "gpu"))]
+    by_cuda.into_iter().collect()
 }
 
 #[cfg(feature = "cuda")]
@@ -403,7 +408,6 @@ fn unsupported_models_are_refused_by_name() {
 }
 
 /// Blocks of a type with scales that are numbers: where f16 are in a block, they are small.
-#[cfg(feature = "gpu")]
 fn random_blocks(
     kind: WeightType,
     halves: &[usize],
@@ -426,7 +430,6 @@ fn random_blocks(
     bytes
 }
 
-#[cfg(feature = "gpu")]
 #[test]
 fn quantized_matrices_multiply_on_every_back_end() {
     let types: [(WeightType, &[usize]); 15] = [
@@ -493,4 +496,17 @@ fn quantized_matrices_multiply_on_every_back_end() {
         let wrong = matrix.matmul(&[0.0; 33], &mut [0.0], 1).unwrap_err();
         assert_eq!(wrong.code(), "LENGTH_MISMATCH");
     }
+}
+
+#[cfg(not(feature = "gpu"))]
+#[test]
+fn models_without_the_feature_gpu_return_errors_for_gpus() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let error = GpuDevice::builder().backend(Backend::Gpu).build();
+    assert_eq!(error.unwrap_err().code(), "NO_GPU");
+    let len = bytes.len() as u64;
+    let incoming = relampago::llm::IncomingModel::new(bytes.clone(), len, LoadOptions::default());
+    assert_eq!(incoming.unwrap_err().code(), "INVALID_ARGUMENT");
+    let model = LanguageModel::from_bytes(bytes, LoadOptions::default()).unwrap();
+    assert_eq!(model.info().backend, Backend::Simd);
 }

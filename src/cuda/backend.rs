@@ -10,8 +10,8 @@ use super::ops::LARGEST;
 use super::plan::CudaValues;
 use crate::alloc::try_zeros;
 use crate::ops::{Matmul, Op};
-use crate::ptx::kernels::{Activation, Binary, Unary};
 use crate::simd::{self, Cpu};
+use relampago_ptx::kernels::{Activation, Binary, Unary};
 
 /// The first NVIDIA GPU, and the CPU for operations that have no kernel there.
 pub(crate) struct CudaBackend {

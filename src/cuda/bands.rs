@@ -15,9 +15,9 @@ pub(super) fn bands(rows: usize) -> impl Iterator<Item = (usize, usize)> {
 mod tests {
     use super::{MOST, bands};
     use crate::cuda::Argument;
-    use crate::ptx::PtxType::BF16;
-    use crate::ptx::kernels::{QuantFormat, Tile};
-    use crate::ptx::{GemmKernel, Kernel, QuantizeKernel, Target};
+    use relampago_ptx::PtxType::BF16;
+    use relampago_ptx::kernels::{QuantFormat, Tile};
+    use relampago_ptx::{GemmKernel, Kernel, QuantizeKernel, Target};
 
     #[test]
     fn bands_are_all_rows() {

@@ -14,7 +14,7 @@ use super::driver::check;
 use super::error::Result;
 use super::launch::Argument;
 use super::queue::Submission;
-use crate::ptx::kernels::{Binary, ElementwiseKernel};
+use relampago_ptx::kernels::{Binary, ElementwiseKernel};
 
 /// The extent of `k` that one kernel launch accumulates.
 const PIECE: usize = 128;

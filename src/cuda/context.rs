@@ -2,8 +2,8 @@
 
 use super::driver::{check, init};
 use super::error::{Error, Result};
-use crate::ptx::Target;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use relampago_ptx::Target;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A GPU's primary context, and the properties that do not change.

@@ -7,7 +7,7 @@ use super::event;
 use super::launch::{Argument, CudaKernel, Loaded};
 use super::pinned::PinnedBuffer;
 use super::queue::{MemoryUse, Queue, Submission};
-use crate::ptx::{Kernel, Target};
+use relampago_ptx::{Kernel, Target};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

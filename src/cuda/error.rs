@@ -1,6 +1,6 @@
 //! Errors of the CUDA back-end.
 
-use crate::ptx;
+use relampago_ptx as ptx;
 
 /// An error of the CUDA back-end.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -5,8 +5,8 @@ use super::device::CudaDevice;
 use super::error::Result;
 use super::launch::Argument;
 use super::ops::{invalid, multiple};
-use crate::ptx::kernels::QuantFormat;
-use crate::ptx::{AttentionKernel, PtxType, QuantizeKernel, Target};
+use relampago_ptx::kernels::QuantFormat;
+use relampago_ptx::{AttentionKernel, PtxType, QuantizeKernel, Target};
 
 /// The sizes of attention. `q` and the result have shape `batch × heads × seq_q × dim`, `k` and `v`
 /// have shape `batch × kv_heads × seq_k × dim`.

@@ -7,8 +7,11 @@ use super::driver::check;
 use super::error::{Error, Result};
 use super::event;
 use super::queue::Submission;
-use crate::ptx::{self, Extent, ParamType, PtxKernel, PtxModule, PtxType, Sizes, TensorBox};
 use cudarc::driver::sys;
+use relampago_ptx as ptx;
+use relampago_ptx::{
+    Extent, LaunchArgument, ParamType, PtxKernel, PtxModule, PtxType, Sizes, TensorBox,
+};
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
@@ -34,11 +37,11 @@ impl std::fmt::Display for Argument {
     }
 }
 
-impl Sizes for &[Argument] {
-    fn size(&self, index: usize) -> Option<u64> {
-        match self.get(index) {
-            Some(Argument::U32(value)) => Some((*value).into()),
-            _ => None,
+impl LaunchArgument for Argument {
+    fn as_size(&self) -> Option<u64> {
+        match self {
+            Argument::U32(value) => Some((*value).into()),
+            Argument::Pointer(_) | Argument::F32(_) => None,
         }
     }
 }

@@ -6,9 +6,9 @@ use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
 use super::launch::Argument;
-use crate::ptx::kernels::{QuantFormat, SplitSumKernel, Tile};
-use crate::ptx::{GemmKernel, PtxType, QuantizeKernel, Target};
 use cudarc::driver::sys;
+use relampago_ptx::kernels::{QuantFormat, SplitSumKernel, Tile};
+use relampago_ptx::{GemmKernel, PtxType, QuantizeKernel, Target};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
@@ -287,5 +287,10 @@ pub(super) fn invalid(
     value: String,
     requirement: impl Into<Cow<'static, str>>,
 ) -> Error {
-    Error::Ptx(crate::ptx::Error::invalid(what, value, requirement))
+    Error::Ptx(relampago_ptx::Error::Invalid {
+        kernel: None,
+        what,
+        value,
+        requirement: requirement.into(),
+    })
 }

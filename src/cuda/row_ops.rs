@@ -4,8 +4,8 @@ use super::buffer::{CudaBuffer, Scratch};
 use super::device::CudaDevice;
 use super::error::Result;
 use super::launch::{Argument, CudaKernel};
-use crate::ptx::kernels::RowLayout;
-use crate::ptx::{LayerNormKernel, SoftmaxKernel};
+use relampago_ptx::kernels::RowLayout;
+use relampago_ptx::{LayerNormKernel, SoftmaxKernel};
 
 /// The maximum number of rows that are split among blocks: the limit of a grid along y.
 const MOST_ROWS: usize = 65_535;

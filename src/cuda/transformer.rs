@@ -19,17 +19,17 @@ use crate::graph::transformer::{
     TILED_FROM, TransformerBackend, TransformerPass, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
-use crate::ptx::PtxType;
-use crate::ptx::kernels::{
-    Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
-    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat,
-    PackedMatmulKernel, PlaceHeadsKernel,
-};
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 use memory::PassMemory;
 pub(super) use memory::PassTurns;
 use passes::PlannedLaunch;
+use relampago_ptx::PtxType;
+use relampago_ptx::kernels::{
+    Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
+    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat,
+    PackedMatmulKernel, PlaceHeadsKernel,
+};
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
 const MMA_FROM: usize = 16;

@@ -5,7 +5,7 @@ use super::device::CudaDevice;
 use super::error::Result;
 use super::launch::Argument;
 use super::queue::Submission;
-use crate::ptx::kernels::{Binary, ElementwiseKernel, ReduceKernel, Reduction, Unary};
+use relampago_ptx::kernels::{Binary, ElementwiseKernel, ReduceKernel, Reduction, Unary};
 
 /// The number of elements from which a reduction is split among blocks.
 const ONE_BLOCK: usize = 1 << 16;

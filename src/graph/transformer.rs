@@ -1,5 +1,8 @@
 //! The steps of a language model's forward pass, and the interface of back-ends that run them.
 
+#[cfg(not(feature = "gpu"))]
+mod no_gpu;
+
 use super::choice::{Changes, Draw};
 use crate::error::Result;
 use crate::ops::shape::check_limit;

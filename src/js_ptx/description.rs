@@ -5,8 +5,8 @@ mod build;
 use serde::Deserialize;
 use tsify::Tsify;
 
-use crate::ptx::PtxType;
-use crate::ptx::kernels::{Activation, Binary, Epilogue, Pairs, QuantFormat, Reduction, Unary};
+use relampago_ptx::PtxType;
+use relampago_ptx::kernels::{Activation, Binary, Epilogue, Pairs, QuantFormat, Reduction, Unary};
 
 /// The tile of a block: 128 × 128 or 64 × 64 elements.
 #[derive(Clone, Copy, Default, Deserialize, Tsify)]

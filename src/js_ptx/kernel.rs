@@ -7,7 +7,8 @@ use wasm_bindgen::prelude::*;
 
 use super::{invalid, target_of, to_js};
 use crate::js_shared::whole;
-use crate::ptx::{self, Launch, Param, PtxKernel, Sizes};
+use relampago_ptx as ptx;
+use relampago_ptx::{Launch, Param, PtxKernel, Sizes};
 
 /// A kernel for one target, verified, with its launch and its parameters as data.
 #[wasm_bindgen(js_name = PtxKernel)]

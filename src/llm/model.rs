@@ -31,9 +31,9 @@ use super::{CacheType, LoadOptions};
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 use crate::cuda::SharedCuda;
 use crate::device::executor::Executor as DeviceExecutor;
+use crate::device::executor::SharedGpu;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
-use crate::gpu::SharedGpu;
 use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;

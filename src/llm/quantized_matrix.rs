@@ -4,8 +4,8 @@
 use crate::cuda::SharedCuda;
 use crate::device::GpuDevice;
 use crate::device::executor::Executor;
+use crate::device::executor::SharedGpu;
 use crate::error::{Error, Result};
-use crate::gpu::SharedGpu;
 use crate::graph::transformer::{Product, TransformerBackend, TransformerPass};
 use crate::llm::WeightType;
 use crate::ops::shape::{check_len, product};

@@ -4,10 +4,10 @@
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
 use super::isa::{Isa, ROUNDING, constant, constant_bits};
 use super::math;
-use crate::coefficients::{
+use crate::ops::Op;
+use relampago_coefficients::{
     ATANH, COSINE, ERF, EXP, LN2_HI, LN2_LO, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT, QUARTER_TURN, SINE,
 };
-use crate::ops::Op;
 
 /// Defines the functions and finds that of an operation. Light functions take less time than a load
 /// and a store, so fused loops apply several of them to elements in registers.

@@ -6,7 +6,7 @@
 use std::f32::consts::LN_2;
 
 use super::isa::{Isa, ROUNDING, constant, constant_bits};
-use crate::coefficients::{
+use relampago_coefficients::{
     EXP, EXP_SHORT, GELU_TANH_CUBIC, GELU_TANH_SCALE, LN2_HI, LN2_LO, LOG, LOG2_E, NORMAL_TAIL,
     NORMAL_TAIL_ARGUMENT,
 };

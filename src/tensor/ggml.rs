@@ -2,10 +2,14 @@
 
 mod k_quants;
 mod simple;
+// The layout of weights on GPUs; without one, only the bytes that it takes are reported.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 mod words;
 
 use crate::tensor::quantized::half::{bf16_to_f32, f16_to_f32};
-pub(crate) use words::{PackedBlocks, Words};
+#[cfg(any(feature = "gpu", feature = "cuda"))]
+pub(crate) use words::PackedBlocks;
+pub(crate) use words::Words;
 
 /// The most weights in a block.
 pub(crate) const MAX_BLOCK: usize = 256;
@@ -146,7 +150,7 @@ impl WeightType {
 }
 
 /// The properties that the layout of weights on a GPU depends on.
-#[cfg(feature = "gpu")]
+#[cfg_attr(not(any(feature = "gpu", feature = "cuda")), allow(dead_code))]
 impl WeightType {
     /// Whether weights are integers with a scale for each group of them.
     pub(crate) fn is_quantized(self) -> bool {

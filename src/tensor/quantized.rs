@@ -7,15 +7,12 @@
 //! walk down some columns reads memory front to back.
 
 mod blocks;
-// The file stands alone, so that PTX needs nothing else of the crate.
-#[allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
-#[path = "../ptx/half.rs"]
-pub(crate) mod half;
 
 use crate::error::{Error, Result};
 use crate::ops::shape::{check_matrix, product};
 use crate::tensor::{BoundView, TensorView};
-use half::{f16_to_f32, f32_to_f16};
+pub(crate) use relampago_coefficients::half;
+use relampago_coefficients::half::{f16_to_f32, f32_to_f16};
 
 /// Rows of the matrix that share a scale.
 pub(crate) const BLOCK: usize = 32;

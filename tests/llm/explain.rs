@@ -1,6 +1,5 @@
 //! The steps of a token, which `explain` lists.
 
-use super::on_gpu;
 use super::transformer::{SHAPES, random_model};
 use relampago::Backend;
 use relampago::llm::{Gguf, LanguageModel, LoadOptions, ModelStep};
@@ -37,11 +36,12 @@ fn the_steps_on_simd_read_each_matrix_once() {
     }
 }
 
+#[cfg(feature = "gpu")]
 #[test]
 fn the_steps_on_a_gpu_are_the_kernels_that_run() {
     for shape in SHAPES {
         let (bytes, _) = random_model(shape, 0);
-        let options = on_gpu();
+        let options = super::on_gpu();
         let device = options.device.clone().unwrap();
         let model = LanguageModel::from_bytes(bytes, options).unwrap();
         let mut session = model.session().unwrap();

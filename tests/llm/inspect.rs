@@ -1,8 +1,6 @@
 //! Tests of reports about models by the beginnings of their files.
 
-use super::on_gpu;
-use super::transformer::{GEMMA, LLAMA, SHAPES, random_model};
-use relampago::Backend;
+use super::transformer::{LLAMA, SHAPES, random_model};
 use relampago::llm::{
     CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, LoraOptions, Message, Value,
     WeightType,
@@ -71,16 +69,24 @@ fn models_without_a_chat_template_report_it() {
     }
 }
 
+#[cfg(feature = "gpu")]
 #[test]
 fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
     // The last one has gains of heads.
-    for (shape, seed) in [(LLAMA, 0), (LLAMA, 3), (LLAMA, 8), (GEMMA, 0)] {
+    for (shape, seed) in [
+        (LLAMA, 0),
+        (LLAMA, 3),
+        (LLAMA, 8),
+        (super::transformer::GEMMA, 0),
+    ] {
         let (bytes, _) = random_model(shape, seed);
         let len = bytes.len() as u64;
         let found = LanguageModel::inspect_heads(vec![(bytes.clone(), len)], None).unwrap();
-        let model = LanguageModel::from_bytes(bytes, on_gpu()).unwrap();
+        let model = LanguageModel::from_bytes(bytes, super::on_gpu()).unwrap();
         let steps = model.explain().steps;
-        let on_gpu = steps.iter().filter(|step| step.backend == Backend::Gpu);
+        let on_gpu = steps
+            .iter()
+            .filter(|step| step.backend == relampago::Backend::Gpu);
         let read: usize = on_gpu.map(|step| step.weight_bytes).sum();
         let weights = found.gpu_bytes - found.session_bytes;
         // Products that each normalise their rows read the norm's gain again.

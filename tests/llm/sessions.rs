@@ -213,6 +213,7 @@ fn text_of_tokens_that_exist_is_no_part_of_the_answer() {
     }
 }
 
+#[cfg(feature = "gpu")]
 #[test]
 fn answers_go_on_after_a_lost_device() {
     let gpu = || GpuDevice::builder().backend(Backend::Gpu).build().unwrap();

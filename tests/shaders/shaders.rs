@@ -5,13 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
+use relampago_coefficients::SHADER_CONSTANTS;
 use table::{APART, Instance, TEMPLATES};
 use wesl::syntax::TranslationUnit;
 use wesl::{CompileOptions, Feature, ModulePath, VirtualResolver, Wesl};
-
-#[path = "../../src/coefficients.rs"]
-#[allow(dead_code)] // The SIMD back-end uses more of them than the shaders do.
-mod coefficients;
 
 #[path = "../../src/gpu/kernels/table.rs"]
 #[allow(dead_code)] // Facts that only Rust has to know.
@@ -46,7 +43,7 @@ fn module_path(path: &str) -> ModulePath {
 
 /// The constants that the host gives, as a module.
 fn constants(instance: Option<&Instance>) -> String {
-    let coefficients = coefficients::SHADER_CONSTANTS.iter();
+    let coefficients = SHADER_CONSTANTS.iter();
     let coefficients = coefficients.map(|(name, values)| match values {
         [one] => format!("const {name} = {one:?};\n"),
         many => format!("const {name} = array({});\n", list(many)),

@@ -5,7 +5,7 @@ use crate::cuda::launch::Argument;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw, RANKED};
 use crate::graph::transformer::{Element, TransformerPass};
-use crate::ptx::kernels::{
+use relampago_ptx::kernels::{
     ChangeLogitsKernel, DrawKernel, PackedRowKernel, RankKernel, SumWeightsKernel,
 };
 

@@ -1,12 +1,12 @@
 //! Builds the kernel that a description names.
 
 use super::{Float, KernelDescription, Stage, TileSize, WmmaOutput};
-use crate::ptx::kernels::{
+use relampago_ptx::kernels::{
     AttentionKernel, DecodeAttentionKernel, DecodeSumKernel, ElementwiseKernel, Epilogue,
     GemmKernel, Kernel, LayerNormKernel, QuantFormat, QuantizeKernel, ReduceKernel, RopeKernel,
     RowLayout, SoftmaxKernel, SplitSumKernel, Tile, Unary,
 };
-use crate::ptx::{PtxKernel, Result, Target};
+use relampago_ptx::{PtxKernel, Result, Target};
 
 impl KernelDescription {
     /// Builds the kernel for `target`, or for the oldest target that supports it.

@@ -6,8 +6,8 @@ use super::rotation::Pairs;
 use crate::alloc::try_zeros;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 use crate::cuda::SharedCuda;
+use crate::device::executor::SharedGpu;
 use crate::error::{Error, Result};
-use crate::gpu::SharedGpu;
 use crate::llm::gguf::invalid;
 use std::sync::Arc;
 

@@ -36,7 +36,8 @@ pub(super) fn functions(context: &Context) -> Result<()> {
 pub(super) fn fuzz(context: &Context) -> Result<()> {
     let test = cmd!(
         context.project.sh,
-        "cargo test --release --features ptx --test cancellation --test fuzz --test ptx -- --nocapture"
+        "cargo test --release -p relampago -p relampago-ptx --features relampago/ptx
+         --test cancellation --test fuzz --test ptx -- --nocapture"
     );
     let test = test.env("PTXAS", &context.tools.ptxas);
     counted::run(with_gpu(context, test)?.env("RELAMPAGO_EXHAUSTIVE", "1"))

@@ -119,9 +119,13 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
 
 /// The packages of the native tests; the part that needs PTX's assembler runs some of them.
 /// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
-const TESTED: [&str; 7] = [
+const TESTED: [&str; 11] = [
     "-p",
     "relampago",
+    "-p",
+    "relampago-coefficients",
+    "-p",
+    "relampago-ptx",
     "-p",
     "xtask",
     "-p",
@@ -133,7 +137,7 @@ fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// Runs clippy with all features, and with few: SIMD alone, PTX with it, and the examples with what each requires must
+/// Runs clippy with all features, and with few: SIMD alone, PTX or language models with it, and the examples with what each requires must
 /// build without warnings too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
@@ -142,7 +146,7 @@ fn clippy(context: &Context) -> Result<()> {
         "cargo clippy --workspace --exclude shaders-check --all-targets --all-features -- -D warnings"
     )
     .run()?;
-    for feature in ["", "ptx"] {
+    for feature in ["", "ptx", "llm"] {
         let alone = ["--no-default-features", "--features", feature];
         cmd!(sh, "cargo clippy {alone...} --lib -- -D warnings").run()?;
     }
@@ -167,7 +171,11 @@ fn clippy_wasm(context: &Context) -> Result<()> {
         let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
         clippy.run()?;
     }
-    Ok(())
+    let clippy = cmd!(
+        context.project.sh,
+        "cargo clippy -p relampago-ptx --features js --target wasm32-unknown-unknown -- -D warnings"
+    );
+    Ok(context.tools.for_wasm(clippy).run()?)
 }
 
 /// Builds the documentation's site with the types of the package that was built, and checks its links.

@@ -1,4 +1,4 @@
-//! Tests of the published crate: the packaged crate, its documents and its dependencies.
+//! Tests of the published crates: the packaged crates, their documents and their dependencies.
 
 use super::Context;
 use crate::setup::TARGET;
@@ -7,26 +7,25 @@ use std::fs;
 use std::path::Path;
 use xshell::{TempDir, cmd};
 
-/// Checks the documents, packs the crate as it would be published, and checks the library from what is in it.
+/// The published crates, each after those that it depends on.
+const CRATES: [&str; 3] = ["relampago-coefficients", "relampago-ptx", "relampago"];
+
+/// Checks the documents, packs the crates as they would be published, and checks the library from what is in them.
 pub(super) fn package(context: &Context) -> Result<()> {
     for document in ["README.md", "CHANGELOG.md"] {
         links_are_absolute(&context.project.root.join(document))?;
     }
     let unpacked = pack(context)?;
-    check(context, &unpacked, &["--locked", "--no-default-features"])
+    check(context, &unpacked, &["--no-default-features"])
 }
 
 /// Checks tests and examples from what is in the packed crate, and the library also with the oldest direct
 /// dependencies that its manifest allows.
 pub(super) fn package_in_full(context: &Context) -> Result<()> {
     let unpacked = pack(context)?;
-    check(
-        context,
-        &unpacked,
-        &["--locked", "--all-targets", "--all-features"],
-    )?;
+    check(context, &unpacked, &["--all-targets", "--all-features"])?;
     let sh = &context.project.sh;
-    let inside = sh.push_dir(unpacked.path());
+    let inside = sh.push_dir(unpacked.path().join("relampago"));
     // Resolving so is cargo's own option, though not yet stable.
     cmd!(sh, "cargo update --quiet -Z direct-minimal-versions")
         .env("RUSTC_BOOTSTRAP", "1")
@@ -36,24 +35,33 @@ pub(super) fn package_in_full(context: &Context) -> Result<()> {
     check(context, &unpacked, &["--all-features", "--target", TARGET])
 }
 
-/// Packs the crate, and unpacks it outside the checkout, whose workspace and configuration a stranger does not have.
+/// Packs the crates, and unpacks them outside the checkout, whose workspace and configuration a stranger does not have.
 fn pack(context: &Context) -> Result<TempDir> {
     let (sh, project) = (&context.project.sh, context.project);
-    // What it contains is compiled below.
-    let crate_as_it_is = ["-p", "relampago", "--allow-dirty", "--no-verify"];
-    cmd!(sh, "cargo publish --dry-run {crate_as_it_is...}").run()?;
+    let packages = CRATES.iter().flat_map(|name| ["-p", name]);
+    // What they contain is compiled below.
+    let as_they_are: &Vec<_> = &packages.chain(["--allow-dirty", "--no-verify"]).collect();
+    cmd!(sh, "cargo publish --dry-run {as_they_are...}").run()?;
     let target = project.target("");
-    cmd!(
-        sh,
-        "cargo package --target-dir {target} {crate_as_it_is...}"
-    )
-    .run()?;
-    let version = project.locked_version("relampago")?;
-    let archive = project.target(format!("package/relampago-{version}.crate"));
+    cmd!(sh, "cargo package --target-dir {target} {as_they_are...}").run()?;
     let unpacked = sh.create_temp_dir()?;
-    let folder = unpacked.path();
-    // With the present as their time: cargo would take the same old time for the same files.
-    cmd!(sh, "tar -xzmf {archive} --strip-components 1 -C {folder}").run()?;
+    let mut patches = vec!["[patch.crates-io]".to_owned()];
+    for name in CRATES {
+        let version = project.locked_version(name)?;
+        let archive = project.target(format!("package/{name}-{version}.crate"));
+        let folder = unpacked.path().join(name);
+        sh.create_dir(&folder)?;
+        // With the present as their time: cargo would take the same old time for the same files.
+        cmd!(sh, "tar -xzmf {archive} --strip-components 1 -C {folder}").run()?;
+        if name != "relampago" {
+            patches.push(format!("{name} = {{ path = \"{name}\" }}"));
+        }
+    }
+    // The registry has these crates only once they are published.
+    sh.write_file(
+        unpacked.path().join(".cargo/config.toml"),
+        patches.join("\n"),
+    )?;
     Ok(unpacked)
 }
 
@@ -61,7 +69,7 @@ fn check(context: &Context, unpacked: &TempDir, options: &[&str]) -> Result<()> 
     let sh = &context.project.sh;
     // The folder of the other parts, which have checked most dependencies.
     let target = context.project.target("");
-    let _inside = sh.push_dir(unpacked.path());
+    let _inside = sh.push_dir(unpacked.path().join("relampago"));
     let check = cmd!(sh, "cargo check --target-dir {target} {options...}");
     let check = if options.contains(&TARGET) {
         context.tools.for_wasm(check)

@@ -34,7 +34,7 @@ pub(super) fn unless_made(
 /// which between two variants is always.
 pub(crate) fn sources(project: &Project, tools: &Tools) -> Result<u64> {
     let mut paths = Vec::new();
-    for folder in ["src", "shaders"] {
+    for folder in ["src", "crates", "shaders"] {
         paths.extend(files::list(&project.root.join(folder))?);
     }
     for file in ["build.rs", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"] {

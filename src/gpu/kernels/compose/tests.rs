@@ -2,7 +2,7 @@
 
 use super::library::Variant;
 use super::{Library, Result, Target, inline, own_text, tables};
-use crate::coefficients::SHADER_CONSTANTS;
+use relampago_coefficients::SHADER_CONSTANTS;
 
 const NONE: Variant<'_> = Variant {
     features: &[],

@@ -5,7 +5,7 @@ use super::super::adapter::Parts;
 use super::{GpuAdapter, GpuSequence};
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 use crate::cuda::SharedCuda;
-use crate::gpu::SharedGpu;
+use crate::device::executor::SharedGpu;
 use crate::graph::transformer::TransformerBackend;
 
 /// A back-end of which there are variants of [`State`] and [`Parts`].

@@ -1,12 +1,18 @@
 //! Matrices that go to a GPU while a model's file arrives.
 
+// Without the feature, no device is on such a GPU.
+#![cfg_attr(
+    not(feature = "gpu"),
+    allow(unreachable_code, unused_variables, clippy::clone_on_copy)
+)]
+
 use super::super::weights::{Weight, Weights};
 use super::super::{Executor, Model, read};
 use super::{GpuModel, groups, join};
 use crate::device::GpuDevice;
 use crate::device::executor::Executor as DeviceExecutor;
+use crate::device::executor::SharedGpu;
 use crate::error::{Error, Result};
-use crate::gpu::SharedGpu;
 use crate::graph::transformer::TransformerBackend;
 use crate::llm::gguf::{Gguf, Pieces};
 use crate::llm::{LoadOptions, TensorInfo};
