@@ -90,22 +90,17 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     async planGraph(list, results, sizes) {
         const { link } = this.handle;
         const planned = nextNumber();
+        const as = nextNumber();
         try {
             await this.handle.call('planGraph', { values: [list, results], as: planned });
             const places = await link.call(planned, 'slice', { values: [1] });
             const lengths = [];
             places.forEach((place, at) => place >= 0 && (lengths[place] = sizes[at]));
-            return [lengths.length > 0 ? await this.#program(planned, lengths) : undefined, ...places];
+            const taken = lengths.length > 0 && link.call(planned, 'at', { values: [0], as });
+            return [taken && await ready(new RemoteProgram(link, as, lengths), taken), ...places];
         } finally {
             link.forget([planned]);
         }
-    }
-
-    /** Returns the first element of what the worker holds, which is a program. */
-    async #program(planned, lengths) {
-        const { link } = this.handle;
-        const as = nextNumber();
-        return ready(new RemoteProgram(link, as, lengths), link.call(planned, 'at', { values: [0], as }));
     }
 
     matmulCache() {
