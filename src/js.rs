@@ -1,7 +1,7 @@
 //! The JavaScript classes: they convert between JavaScript's values and this crate's, and do
 //! nothing else.
 //!
-//! Their documentation and types reach `relampago.d.ts` from here. `npm/` contains the scripts
+//! Their documentation and types reach `relampago.d.ts` from here. `/js/npm` contains the scripts
 //! around them in the package, and `examples/op_table.rs` writes the parts that come from the op
 //! table. Methods that compute return a promise and read their arguments before they return, so the
 //! caller may change an array at once.

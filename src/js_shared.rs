@@ -3,7 +3,7 @@
 
 use wasm_bindgen::prelude::*;
 
-#[wasm_bindgen(raw_module = "./error.js")]
+#[wasm_bindgen(module = "/js/common/error.js")]
 extern "C" {
     type RelampagoError;
 

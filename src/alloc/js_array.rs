@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::*;
 use crate::alloc::try_written;
 use crate::error::{Error, Result};
 
-#[wasm_bindgen(raw_module = "./arrays.js")]
+#[wasm_bindgen(module = "/js/npm/arrays.js")]
 extern "C" {
     /// Returns the length of a `Float32Array` or a `Uint8Array`; a negative number is the reason
     /// why there is none.

@@ -96,7 +96,7 @@ fn link_text(link: &Link, text: &str) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::cuda::CudaDevice;
-    use crate::ptx::{GemmKernel, Kernel as _, PtxModule};
+    use relampago_ptx::{GemmKernel, Kernel as _, PtxModule};
 
     #[test]
     #[ignore = "needs an NVIDIA GPU"]

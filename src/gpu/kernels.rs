@@ -5,7 +5,7 @@ mod browser_tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
+#[cfg(all(target_arch = "wasm32", relampago_package, feature = "js"))]
 pub(super) use on_demand::load;
 
 /// A piece of the shaders' text, from a place to another.
@@ -71,18 +71,19 @@ impl Function {
     }
 }
 
-#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+#[cfg(not(all(target_arch = "wasm32", relampago_package, feature = "js")))]
 fn all() -> &'static str {
     const ALL: &str = include_str!(concat!(env!("OUT_DIR"), "/shaders.wgsl"));
     const { assert!(ALL.len() == LENGTH) };
     ALL
 }
 
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
+#[cfg(all(target_arch = "wasm32", relampago_package, feature = "js"))]
 use on_demand::all;
 
-/// In the npm package the text is a script of its own: who has no GPU need not load it.
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
+/// In the npm package the text is a script of its own: who has no GPU need not load it. Modules that wasm-pack builds
+/// contain the text.
+#[cfg(all(target_arch = "wasm32", relampago_package, feature = "js"))]
 mod on_demand {
     use std::sync::OnceLock;
 
@@ -92,7 +93,7 @@ mod on_demand {
     use super::LENGTH;
     use crate::error::{Error, Result};
 
-    #[wasm_bindgen(raw_module = "./shaders_loader.js")]
+    #[wasm_bindgen(module = "/js/npm/shaders_loader.js")]
     extern "C" {
         #[wasm_bindgen(js_name = loadShaders)]
         fn load_shaders() -> js_sys::Promise;

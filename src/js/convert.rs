@@ -308,7 +308,7 @@ pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static
     Error::invalid(what, shown(value).unwrap_or_default(), requirement)
 }
 
-#[wasm_bindgen(raw_module = "./options.js")]
+#[wasm_bindgen(module = "/js/common/options.js")]
 extern "C" {
     /// Formats a value for an error message. Fails for objects that throw.
     #[wasm_bindgen(catch)]

@@ -46,7 +46,7 @@ extern "C" {
     pub type Numbers;
 }
 
-#[wasm_bindgen(raw_module = "./custom.js")]
+#[wasm_bindgen(module = "/js/npm/custom.js")]
 extern "C" {
     /// Fills `out` with the function's results, or returns an error message.
     #[wasm_bindgen(catch)]

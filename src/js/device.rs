@@ -48,12 +48,6 @@ impl JsDevice {
         promise(None, Box::pin(work)).unchecked_into()
     }
 
-    /// Returns the compiled module, for workers to share.
-    #[wasm_bindgen(skip_typescript)]
-    pub fn module() -> JsValue {
-        wasm_bindgen::module()
-    }
-
     /// Returns the bytes of all GPU buffers that are in use. `room.js` keeps them few.
     #[wasm_bindgen(skip_typescript, js_name = gpuBytes)]
     pub fn gpu_bytes() -> f64 {
@@ -209,6 +203,17 @@ impl JsDevice {
     /// disposed of as well. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
         self.device.take();
+    }
+}
+
+/// For the package's workers. The output of wasm-bindgen for bundlers, which has none, cannot name its module.
+#[cfg(relampago_package)]
+#[wasm_bindgen(js_class = GpuDevice)]
+impl JsDevice {
+    /// Returns the compiled module, for workers to share.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn module() -> JsValue {
+        wasm_bindgen::module()
     }
 }
 

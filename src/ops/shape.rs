@@ -117,10 +117,10 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     }
 }
 
-/// Creates the error of an operation whose lengths have no rule here.
+/// Creates the error of an operation that has no rule where it was given.
 #[cold]
-pub(super) fn without_rule(op: &Op) -> Error {
-    Error::invalid("op", op.name(), "an operation whose lengths have a rule")
+pub(crate) fn without_rule(op: &Op) -> Error {
+    Error::invalid("op", op.name(), "another operation")
 }
 
 /// Checks the lengths of a layer's input and weights. Returns the length of its result.
@@ -156,6 +156,7 @@ pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> R
 }
 
 /// [`check_len`] of a matrix; the reason has its sizes by name.
+#[inline(never)] // Many call it, and it is never slow.
 pub(crate) fn check_matrix(
     what: &'static str,
     [rows, cols]: [usize; 2],

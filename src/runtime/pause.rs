@@ -48,7 +48,7 @@ mod script {
     use wasm_bindgen::prelude::*;
     use wasm_bindgen_futures::JsFuture;
 
-    #[wasm_bindgen(raw_module = "./pause.js")]
+    #[wasm_bindgen(module = "/js/common/pause.js")]
     extern "C" {
         #[wasm_bindgen(js_name = pause)]
         fn task() -> Promise;

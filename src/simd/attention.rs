@@ -43,12 +43,7 @@ pub(crate) fn attention(
 ) -> Result<()> {
     let fits = shape.fits([queries.len(), keys.len(), values.len(), out.len()]);
     if !fits {
-        let requirement = "as many values as the shape of the attention";
-        return Err(Error::invalid(
-            "queries",
-            queries.len().to_string(),
-            requirement,
-        ));
+        return Err(Error::invalid("shape", "another", "that of the arrays"));
     }
     if out.is_empty() {
         return Ok(());

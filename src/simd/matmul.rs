@@ -124,8 +124,8 @@ pub(crate) fn multiply_planes(
 /// `C = C + A · B`.
 ///
 /// # Errors
-/// `LengthMismatch` of slices that do not have the lengths of the shape, `OutOfMemory` where there is no memory for packed operands, or for a product that is added after
-/// it was computed: one with a vector.
+/// `LengthMismatch` of slices that do not have the lengths of the shape, `OutOfMemory` where there is no memory for
+/// packed operands, or for a product that is added after it was computed: one with a vector.
 pub(crate) fn multiply_add(
     cpu: Cpu,
     options: &Matmul,

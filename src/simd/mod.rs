@@ -56,7 +56,7 @@ pub(crate) use {
     rope::rotate,
 };
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::{AxisFold, Matmul, Op};
 use elementwise::add_bias;
 use functions::has_function;
@@ -74,12 +74,7 @@ use softmax::softmax_rows;
 /// # Errors
 /// `OutOfMemory` where there is no memory for packed matrices and padded rows.
 pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-    // These two divide their own work.
-    let pieces = if matches!(op, Op::MatmulCached(_) | Op::CustomReduce(_)) {
-        cpu.threads
-    } else {
-        cpu.pieces(op, inputs)
-    };
+    let pieces = cpu.pieces(op, inputs);
     match row_len(op) {
         Some(row) if pieces > 1 => {
             let whole = out.len();
@@ -94,10 +89,10 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
                     }
                 });
                 let inputs: Vec<&[f32]> = inputs.collect();
-                execute_in_pieces(cpu.isa, 1, op, &inputs, out)
+                execute_in_pieces(cpu, 1, op, &inputs, out)
             })
         }
-        _ => execute_in_pieces(cpu.isa, pieces, op, inputs, out),
+        _ => execute_in_pieces(cpu, pieces, op, inputs, out),
     }
 }
 
@@ -110,12 +105,13 @@ fn row_len(op: &Op) -> Option<usize> {
 }
 
 fn execute_in_pieces(
-    isa: InstructionSet,
+    cpu: Cpu,
     pieces: usize,
     op: &Op,
     inputs: &[&[f32]],
     out: &mut [f32],
 ) -> Result<()> {
+    let isa = cpu.isa;
     let x = inputs.first().copied().unwrap_or_default();
     let b = inputs.get(1).copied().unwrap_or_default();
     match *op {
@@ -168,11 +164,9 @@ fn execute_in_pieces(
         Op::Min => write(out, fold(isa, functions::Minimum, x)),
         Op::Mean => write(out, mean(isa, x)),
         Op::Argmax => write(out, argmax(isa, x) as f32),
-        Op::MatmulCached(ref call) => {
-            let threads = pieces;
-            return matmul::multiply_cached(Cpu { isa, threads }, call, x, out);
-        }
-        Op::CustomReduce(ref call) => return call.run((isa, pieces), x, out),
+        // These two divide their own work.
+        Op::MatmulCached(ref call) => return matmul::multiply_cached(cpu, call, x, out),
+        Op::CustomReduce(ref call) => return call.run((isa, cpu.threads), x, out),
         Op::Custom(ref call) => call.run(isa, inputs, out),
         has_function!() => elementwise::run(isa, op, inputs, out),
     }
@@ -185,11 +179,6 @@ pub(crate) fn elementwise(isa: InstructionSet, op: &Op, inputs: &[&[f32]], out: 
         return call.run(isa, inputs, out);
     }
     elementwise::run(isa, op, inputs, out);
-}
-
-/// Creates the error of an operation that cannot run piece by piece.
-fn not_streamed(op: &Op) -> Error {
-    Error::invalid("op", op.name(), "an operation that runs piece by piece")
 }
 
 fn write(out: &mut [f32], value: f32) {

@@ -5,11 +5,11 @@
 use super::InstructionSet;
 use super::functions::{Maximum, Minimum};
 use super::isa::dispatch;
-use super::not_streamed;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
 use crate::alloc::scratch::Scratch;
 use crate::error::Result;
+use crate::ops::shape::without_rule;
 use crate::ops::{Conv2d, Op};
 
 /// Values in a piece: two inputs and a result stay in a second-level cache.
@@ -47,7 +47,7 @@ pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Resu
         Op::Convolve2d { options } => convolve(isa, options, stream).map(|()| 0.0),
         _ if op.is_scalar() => reduction(isa, op, stream),
         _ if op.is_elementwise() => elementwise(isa, op, stream).map(|()| 0.0),
-        _ => Err(not_streamed(op)),
+        _ => Err(without_rule(op)),
     }
 }
 
@@ -124,7 +124,7 @@ fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f6
         Op::Max | Op::Min => f64::from(progress.extreme),
         Op::Mean => f64::from((progress.sum / len as f64) as f32),
         Op::Sum | Op::Dot => f64::from(progress.sum as f32),
-        _ => return Err(not_streamed(op)),
+        _ => return Err(without_rule(op)),
     })
 }
 
@@ -150,7 +150,7 @@ impl Progress {
                 }
             }
             Op::Sum | Op::Mean => self.sum += dispatch(isa, Sum(Values(a))),
-            _ => return Err(not_streamed(op)),
+            _ => return Err(without_rule(op)),
         }
         Ok(())
     }

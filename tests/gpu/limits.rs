@@ -227,7 +227,7 @@ fn device_with_low_limits_is_not_used() {
 #[test]
 fn a_callers_device_is_adopted_unless_it_has_no_use() {
     let raw = || {
-        let adapter = runtime::block_on(adapter());
+        let adapter = adapter();
         let descriptor = wgpu::DeviceDescriptor {
             required_limits: adapter.limits(),
             ..Default::default()

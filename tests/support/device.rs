@@ -1,5 +1,7 @@
 //! Devices whose features and limits a test chooses.
 
+use std::sync::OnceLock;
+
 use relampago::{Backend, GpuDevice, runtime, wgpu};
 
 /// Returns a device without features, with limits that `change` has lowered, and its wgpu device.
@@ -11,7 +13,7 @@ pub fn opened(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Devic
 
 /// Opens a device for a given back-end.
 pub fn opened_as(backend: Backend, change: impl FnOnce(&mut wgpu::Limits)) -> GpuDevice {
-    let adapter = runtime::block_on(adapter());
+    let adapter = adapter();
     let mut required_limits = adapter.limits();
     change(&mut required_limits);
     let descriptor = wgpu::DeviceDescriptor {
@@ -22,12 +24,15 @@ pub fn opened_as(backend: Backend, change: impl FnOnce(&mut wgpu::Limits)) -> Gp
     builder.open_on(&adapter, &descriptor).expect("a device")
 }
 
-/// Returns the first adapter of the process's instance.
-pub async fn adapter() -> wgpu::Adapter {
-    static INSTANCE: std::sync::OnceLock<wgpu::Instance> = std::sync::OnceLock::new();
-    let instance = INSTANCE.get_or_init(|| {
-        wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle())
-    });
-    let adapter = instance.request_adapter(&wgpu::RequestAdapterOptions::default());
-    adapter.await.expect("a GPU adapter, if in software")
+/// Returns the first adapter of the process's instance, asked for once: NVIDIA's driver answers several threads at a time no
+/// more safely than it opens devices.
+pub fn adapter() -> wgpu::Adapter {
+    static ADAPTER: OnceLock<wgpu::Adapter> = OnceLock::new();
+    let first = || {
+        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        let instance = wgpu::Instance::new(descriptor);
+        let adapter = instance.request_adapter(&wgpu::RequestAdapterOptions::default());
+        runtime::block_on(adapter).expect("a GPU adapter, if in software")
+    };
+    ADAPTER.get_or_init(first).clone()
 }

@@ -15,12 +15,12 @@ impl Gpu {
         let instance = wgpu::Instance::new(descriptor);
         let adapter = find_adapter(&instance).await?;
         let descriptor = all_of(&adapter);
-        #[cfg(feature = "js")]
+        #[cfg(all(relampago_package, feature = "js"))]
         let shaders = crate::gpu::kernels::load();
         let (half_precision, opened) =
             f16_matmul::request_device(options.half_precision, &adapter, descriptor).await;
         let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
-        #[cfg(feature = "js")]
+        #[cfg(all(relampago_package, feature = "js"))]
         shaders.await?;
         let gpu = Self {
             half_precision,

@@ -14,9 +14,10 @@ use crate::ops::HalfPrecision;
 impl Gpu {
     /// Opens the best adapters that meet the options, at least one and at most `most`; a software one if there is
     /// no other.
+    #[allow(clippy::unused_async)] // Browsers answer later.
     pub(crate) async fn open_some(options: &Options, most: usize) -> Result<Vec<Arc<Self>>> {
         let mut opened = Vec::new();
-        for adapter in find_adapters(options.preference).await?.iter().take(most) {
+        for adapter in find_adapters(options.preference)?.iter().take(most) {
             opened.push(Self::open_on(adapter, options)?);
         }
         Ok(opened)
@@ -62,7 +63,7 @@ pub(in crate::gpu) fn adapter_name(_: &wgpu::Device, info: &wgpu::AdapterInfo) -
 
 /// Returns the acceptable adapters, the best first, at least one. Software adapters are returned
 /// only if there is no other, and of one API, since each API lists the same GPUs again.
-pub(super) async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
+pub(super) fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
     let rank = |adapter: &wgpu::Adapter| {
         let info = adapter.get_info();
         match info.device_type {
@@ -73,7 +74,7 @@ pub(super) async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Ad
             _ => 3,
         }
     };
-    let mut adapters = instance().enumerate_adapters(wgpu::Backends::all()).await;
+    let mut adapters = idle::list(instance());
     adapters.sort_by_key(rank);
     let best = adapters.first();
     let best = best.ok_or_else(|| no_gpu("no driver offers an adapter".into()))?;

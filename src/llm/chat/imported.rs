@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 
-#[wasm_bindgen(raw_module = "./chat_module.js")]
+#[wasm_bindgen(module = "/js/llm/chat_module.js")]
 extern "C" {
     /// The number of instances before the module's present one.
     fn generation() -> u32;
@@ -20,7 +20,7 @@ extern "C" {
     fn replace_instance() -> Result<(), JsValue>;
 }
 
-#[wasm_bindgen(raw_module = "./relampago_chat.js")]
+#[wasm_bindgen(raw_module = "#chat")]
 extern "C" {
     #[derive(Debug)]
     #[wasm_bindgen(js_name = ChatTemplate)]

@@ -65,8 +65,8 @@ pub(crate) fn multiply_blocks(
     let (k, n) = (weights.cols, weights.rows);
     let m = x.len() / k;
     // Checked because the kernels' pointers rely on it.
-    check_matrix("x", [m, k], x.len(), " (rows × columns of the weights)")?;
-    check_matrix("y", [m, n], y.len(), " (rows × rows of the weights)")?;
+    check_matrix("x", [m, k], x.len(), " (m × k)")?;
+    check_matrix("y", [m, n], y.len(), " (m × n)")?;
     if y.is_empty() {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! Puts the package together: scripts, the glue, and a module for each instruction set.
 
 use super::Package;
-use super::entry::{Entry, Script};
-use crate::files::{self, copy_tree};
+use super::entry::Entry;
+use super::scripts::Scripts;
 use crate::project::Project;
 use crate::setup::Tools;
 use crate::wasm::{Built, GLUE, require_same_glue};
@@ -15,7 +15,7 @@ const OF_THE_PROJECT: &[&str] = &[
     "README.md",
     "LICENSE-MIT",
     "LICENSE-APACHE",
-    "src/js/package.json",
+    "xtask/src/package/package.json",
 ];
 
 /// Puts an entry point together, in its folder of the package.
@@ -27,28 +27,22 @@ pub(super) fn assemble(
     built: &[Vec<Built>],
 ) -> Result<()> {
     let folder = package.join(entry.folder);
-    for sources in entry.sources {
-        copy_tree(&project.root.join(sources), &folder)?;
-    }
+    fs::create_dir_all(&folder)?;
+    let scripts = Scripts::copy(project)?;
     for (module, built) in entry.modules.iter().zip(built) {
         require_same_glue(built)?;
-        copy_glue(project, &built[0].folder, &folder, module.script)?;
+        scripts.add_module(module, &built[0].folder)?;
+        let types = folder.join(format!("{}.d.ts", module.script));
+        project.sh.copy_file(built[0].folder.join(GLUE[1]), types)?;
     }
     if entry.op_table {
-        write_tables(project, &folder)?;
+        scripts.add_tables(project, &folder)?;
     }
-    bundle(project, tools, entry.scripts, &folder)?;
+    scripts.bundle(project, tools, entry, &folder)?;
+    scripts.copy_scripts(entry, &folder)?;
+    scripts.copy_types(entry, &folder)?;
     for module in built.iter().flatten() {
         copy_module(project, package, entry, module)?;
-    }
-    Ok(())
-}
-
-/// Copies the script that loads a module, and its types.
-fn copy_glue(project: &Project, from: &Path, folder: &Path, script: &str) -> Result<()> {
-    for (file, extension) in GLUE.into_iter().zip(["js", "d.ts"]) {
-        let to = folder.join(format!("{script}.{extension}"));
-        project.sh.copy_file(from.join(file), to)?;
     }
     Ok(())
 }
@@ -72,61 +66,6 @@ pub(super) fn finish(project: &Project, package: &Package) -> Result<()> {
         project.sh.copy_file(file, &package.folder)?;
     }
     pack(project, package)
-}
-
-/// Writes the methods that come from the op table, their types, and the shaders' text.
-fn write_tables(project: &Project, folder: &Path) -> Result<()> {
-    const TABLES: [(&str, &str); 3] = [
-        ("js", "ops.js"),
-        ("d.ts", "ops.d.ts"),
-        ("shaders", "shaders.js"),
-    ];
-    for (format, file) in TABLES {
-        let example = "run --quiet --no-default-features --example op_table".split(' ');
-        let table = cmd!(project.sh, "cargo").args(example).args(["--", format]);
-        let table = table.quiet().read()? + "\n";
-        fs::write(folder.join(file), table)?;
-    }
-    Ok(())
-}
-
-/// Scripts that stay as they are.
-const AS_THEY_ARE: [&str; 4] = ["node.js", "shaders.js", "static.js", "full/index.js"];
-
-/// The scripts of the package; everything else goes into them. A browser would ask for each only
-/// after it has read the one before: three instead of one cost a third of the start-up.
-fn bundle(project: &Project, tools: &Tools, scripts: &[Script], folder: &Path) -> Result<()> {
-    let sh = &project.sh;
-    let esbuild = tools.npm_bin.join("esbuild");
-    let mut keep: Vec<_> = AS_THEY_ARE.iter().map(|name| folder.join(name)).collect();
-    for Script { name, external } in scripts {
-        let script = folder.join(name);
-        let external = external
-            .iter()
-            .map(|(name, _)| format!("--external:{name}"));
-        // Node prints the line of an error that nobody catches, so lines are short.
-        let bundle = cmd!(
-            sh,
-            "{esbuild} {script} --bundle --minify --line-limit=1000 --format=esm --target=es2022 --outfile={script}
-             --allow-overwrite --log-level=warning"
-        );
-        bundle.args(external).quiet().run()?;
-        keep.push(script);
-    }
-    for Script { name, external } in scripts {
-        let script = folder.join(name);
-        let mut text = fs::read_to_string(&script)?;
-        for (from, to) in *external {
-            text = text.replace(from, to);
-        }
-        fs::write(script, text)?;
-    }
-    for file in files::list(folder)? {
-        if file.extension().is_some_and(|extension| extension == "js") && !keep.contains(&file) {
-            sh.remove_path(file)?;
-        }
-    }
-    Ok(())
 }
 
 /// Writes the version of Cargo.toml into package.json, and the tarball.

@@ -6,12 +6,14 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     /// The entry point's folder in the package; empty for the package's root.
     pub(super) folder: &'static str,
-    /// Folders of the project with its scripts and types.
-    pub(super) sources: &'static [&'static str],
+    /// The folder of `js/` with its scripts, and that of `js/types/` with its types.
+    pub(super) source: &'static str,
     /// The module that the entry begins with, and others.
     pub(super) modules: &'static [Module],
-    /// The scripts that esbuild makes of the sources.
-    pub(super) scripts: &'static [Script],
+    /// The scripts of the package that esbuild makes of the sources.
+    pub(super) bundles: &'static [Bundle],
+    /// Scripts that stay as they are, except for their imports of built scripts.
+    pub(super) copies: &'static [&'static str],
     /// Whether it has the operations' methods and shaders.
     pub(super) op_table: bool,
     /// Limit of a download in bytes: the script and one variant of the first module, compressed with gzip.
@@ -22,97 +24,106 @@ pub(super) struct Entry {
 const SMALL: &[&str] = &["profile.wasm.package.relampago.opt-level='z'"];
 
 /// A script that contains everything it imports, except external imports.
-pub(super) struct Script {
+pub(super) struct Bundle {
     pub(super) name: &'static str,
     /// Imports that stay: the name in the sources, and the one in the package.
     pub(super) external: &'static [(&'static str, &'static str)],
 }
 
+impl Bundle {
+    /// A bundle that imports nothing.
+    const fn alone(name: &'static str) -> Self {
+        let external = &[];
+        Self { name, external }
+    }
+}
+
+/// Reads files in Node, around the entry's own script.
+const NODE: Bundle = Bundle {
+    name: "node.js",
+    external: &[("./index.js", "./index.js")],
+};
+
 /// The worker's script has the core a second time. If it imported that of `index.js`, which may start workers,
-/// webpack would warn of a script that starts itself. `index.js` comes last, since the others are made of the
-/// core that becomes a part of it.
-const COMPUTING: &[Script] = &[
-    Script {
+/// webpack would warn of a script that starts itself.
+const COMPUTING: &[Bundle] = &[
+    Bundle {
         name: "workers/relampago_worker.js",
-        external: &[("./shaders.js", "../shaders.js")],
+        external: &[("#shaders", "../shaders.js")],
     },
-    Script {
+    Bundle {
         name: "workers/create.js",
         external: &[("../core.js", "../index.js")],
     },
-    Script {
+    Bundle {
         name: "index.js",
         external: &[
             ("./workers/create.js", "./workers/create.js"),
-            ("./shaders.js", "./shaders.js"),
+            ("#shaders", "./shaders.js"),
         ],
     },
+    NODE,
 ];
 
 /// The worker's script has the engine a second time, for the reason above.
-const LANGUAGE_MODELS: &[Script] = &[
-    Script {
-        name: "llm_worker.js",
-        external: &[],
-    },
-    Script {
-        name: "index.js",
-        external: &[],
-    },
-];
+const LANGUAGE_MODELS: &[Bundle] = &[Bundle::alone("llm_worker.js"), Bundle::alone("index.js")];
 
 /// The entries that the page loads come first.
 pub(super) const ENTRIES: [Entry; 3] = [
     Entry {
         name: "relampago",
         folder: "",
-        sources: &["src/js/common", "src/js/npm"],
+        source: "npm",
         modules: &[Module {
             script: "relampago",
+            import: "computing",
             features: "computing",
             settings: &[],
             variants: &[Variant::SIMD128, Variant::RELAXED],
         }],
-        scripts: COMPUTING,
+        bundles: COMPUTING,
+        copies: &["static.js", "full/index.js"],
         op_table: true,
-        limit: 250 * 1024,
+        limit: 251 * 1024,
     },
     Entry {
         name: "llm",
         folder: "llm",
-        sources: &["src/js/common", "src/js/llm"],
+        source: "llm",
         modules: &[
             Module {
                 script: "relampago",
+                import: "llm",
                 features: "llm",
                 settings: &[],
                 variants: &[Variant::SIMD128, Variant::RELAXED],
             },
             Module {
                 script: "relampago_chat",
+                import: "chat",
                 features: "chat",
                 settings: SMALL,
                 variants: &[Variant::CHAT],
             },
         ],
-        scripts: LANGUAGE_MODELS,
+        bundles: LANGUAGE_MODELS,
+        copies: &["node.js"],
         op_table: false,
         limit: 320 * 1024,
     },
     Entry {
         name: "ptx",
         folder: "ptx",
-        sources: &["src/js/common", "src/js/ptx"],
+        source: "ptx",
         modules: &[Module {
             script: "relampago",
+            import: "ptx",
             features: "ptx",
             settings: SMALL,
             variants: &[Variant::PTX],
         }],
-        scripts: &[Script {
-            name: "index.js",
-            external: &[],
-        }],
+        bundles: &[Bundle::alone("index.js"), NODE],
+        copies: &[],
         op_table: false,
         limit: 180 * 1024,
     },

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod entry;
+mod scripts;
 mod size;
 
 use crate::files;

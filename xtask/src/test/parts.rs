@@ -4,10 +4,11 @@ use super::engines::{self, Engine};
 use super::{Context, Part, counted, dependent, exhaustive, layers, publish};
 use crate::demo;
 use crate::docs;
+use crate::files;
 use crate::package::{self, Package};
 use crate::setup::Model;
 use crate::wasm::Variant;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use std::fs;
 use xshell::{Cmd, cmd};
 
@@ -19,6 +20,10 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "layers",
         run: |context| layers::check(&context.project.root),
+    },
+    Part {
+        name: "js",
+        run: js,
     },
     Part {
         name: "clippy",
@@ -68,6 +73,10 @@ pub(super) const PACKAGE_PARTS: &[Part] = &[
     Part {
         name: "package",
         run: |context| package::run(context.project, context.tools).map(drop),
+    },
+    Part {
+        name: "wasm-pack",
+        run: wasm_pack,
     },
     Part {
         name: "site",
@@ -161,6 +170,18 @@ fn clippy(context: &Context) -> Result<()> {
     Ok(())
 }
 
+/// Checks the types of the scripts that have them, and runs the scripts' own tests, which stand beside them.
+fn js(context: &Context) -> Result<()> {
+    let Context { project, tools, .. } = context;
+    let (sh, tsc) = (&project.sh, tools.npm_bin.join("tsc"));
+    cmd!(sh, "{tsc} --project js").run()?;
+    let mut tests = files::list(&project.root.join("js"))?;
+    tests.retain(|path| path.to_string_lossy().ends_with(".test.js"));
+    ensure!(!tests.is_empty(), "there are no tests in js/");
+    // Stand-ins for modules have this condition in js/package.json.
+    Ok(cmd!(sh, "node --test --conditions=test {tests...}").run()?)
+}
+
 fn clippy_wasm(context: &Context) -> Result<()> {
     for features in ["gpu,js,js-llm,js-chat,js-ptx", "js-llm", "js-chat"] {
         let clippy = cmd!(
@@ -242,6 +263,25 @@ fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
     // The runner gives a whole file of tests 20 seconds by default.
     let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
     engine.run(context, variant.select(test))
+}
+
+/// Builds the module that computes by wasm-pack, as users of the crate do, for its three targets, and tests what it writes.
+fn wasm_pack(context: &Context) -> Result<()> {
+    let Context { project, tools, .. } = context;
+    let (sh, wasm_pack) = (&project.sh, &tools.wasm_pack);
+    let out = project.target("wasm-pack");
+    for target in ["nodejs", "web", "bundler"] {
+        let folder = out.join(target);
+        let build = cmd!(
+            sh,
+            "{wasm_pack} --log-level warn build src/js/module --mode no-install --dev --target {target}
+             --out-dir {folder} -- --features computing"
+        );
+        Variant::SIMD128.select(tools.for_wasm(build)).run()?;
+    }
+    let test = project.pkg_tests().join("wasm-pack/wasm-pack.test.mjs");
+    let test = cmd!(sh, "node --test --test-reporter=spec {test}");
+    Ok(tools.for_browser(test)?.env("WASM_PACK", out).run()?)
 }
 
 /// Three files at a time: each waits for its browser for a part of the time.

@@ -66,8 +66,10 @@ const CRATE: &str = "relampago-module";
 
 /// A module, for one instruction set or for several.
 pub(crate) struct Module {
-    /// The name of the script that loads it.
+    /// The name of the script that loads it, as the package has its types.
     pub(crate) script: &'static str,
+    /// The name by which the scripts in `js/` import that script, after `#`.
+    pub(crate) import: &'static str,
     /// Features of the crate `src/js/module`.
     pub(crate) features: &'static str,
     /// Settings of cargo, beside the profile's own.

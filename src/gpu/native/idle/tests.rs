@@ -63,7 +63,7 @@ fn a_device_is_used_again_by_those_who_open_the_same() {
 #[test]
 fn a_device_suits_the_descriptor_that_it_was_opened_by() {
     let gpu = open_any();
-    let adapters = block_on(super::super::open::find_adapters(Preference::Any)).unwrap();
+    let adapters = super::super::open::find_adapters(Preference::Any).unwrap();
     let descriptor = all_of(&adapters[0]);
     let found = take(
         &mut vec![handles(&gpu)],

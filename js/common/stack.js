@@ -1,0 +1,59 @@
+// Stacks of errors: they begin with the caller's line, not within the package. Engines without
+// `Error.captureStackTrace` show all lines.
+
+/**
+ * Calls `f`; the stack of its error begins where the function `entry` was called.
+ * @template T
+ * @param {Function} entry
+ * @param {() => T} f
+ */
+export const entered = (entry, f) => {
+    try {
+        return f();
+    } catch (error) {
+        Error.captureStackTrace?.(/** @type {object} */ (error), entry);
+        throw error;
+    }
+};
+
+/**
+ * Returns a method that returns a promise; where that rejects, the error's stack begins where the method was called.
+ * @template {(...values: any[]) => Promise<any>} Method
+ * @param {Method} method
+ * @returns {Method}
+ */
+export const traced = (method) => {
+    /**
+     * @this {any}
+     * @param {any[]} values
+     */
+    const entry = function (...values) {
+        /** @type {{ stack?: string }} */
+        const here = {};
+        Error.captureStackTrace?.(here, entry);
+        return method.apply(this, values).catch((error) => {
+            throw movedTo(here.stack, error);
+        });
+    };
+    return /** @type {Method} */ (entry);
+};
+
+/**
+ * Replaces methods by traced ones.
+ * @param {any} owner
+ * @param {string[]} names
+ */
+export const traceAll = (owner, names) => names.forEach((name) => (owner[name] = traced(owner[name])));
+
+/**
+ * Gives an error the lines of another stack.
+ * @param {string | undefined} stack
+ * @param {any} error
+ */
+const movedTo = (stack, error) => {
+    const lines = stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
+    if (lines.length > 0 && typeof error?.code === 'string') {
+        error.stack = [`${error.name}: ${error.message}`, ...lines].join('\n');
+    }
+    return error;
+};

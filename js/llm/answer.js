@@ -1,0 +1,72 @@
+// Answers: what may be asked for, and their beginning.
+
+import { startChat } from './chat.js';
+import * as check from './check.js';
+import { RelampagoError } from '../common/error.js';
+import { Generation } from './generation.js';
+
+/** The checks of options that answers of models and of sessions have. */
+export const ANSWER = {
+    max_tokens: check.count,
+    max_completion_tokens: check.count,
+    temperature: check.number,
+    top_k: check.count,
+    top_p: check.number,
+    min_p: check.number,
+    repetition_penalty: check.number,
+    presence_penalty: check.number,
+    frequency_penalty: check.number,
+    logit_bias: check.biases,
+    logprobs: check.boolean,
+    top_logprobs: check.count,
+    response_format: check.responseFormat,
+    after: (list, what) => [...check.tokens(list, what)],
+    seed: check.seed,
+    stop: check.stops,
+    stream: check.boolean,
+    signal: check.abortSignal,
+};
+
+const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
+
+/** The most characters of a schema that an error shows. */
+const SHOWN = 200;
+
+/** An error that shows only the beginning of a long schema. */
+const shortened = (error, schema) => {
+    const isLong = schema.length > SHOWN && error.message.includes(schema);
+    return isLong ? new RelampagoError(error.code, error.message.replace(schema, () => `${schema.slice(0, SHOWN)}…`)) : error;
+};
+
+/** Generates on an engine; first loads what JSON schemas need. */
+export async function generated(engine, number, request, push) {
+    const schema = request.options.json_schema;
+    if (schema === undefined) {
+        return engine.generate(number, request, push);
+    }
+    await startChat(engine);
+    return engine.generate(number, request, push).catch((error) => {
+        throw shortened(error, schema);
+    });
+}
+
+/**
+ * Returns an answer with checked options. `current` has the engine and counts its requests; `generate` begins to generate
+ * with the request's number, the engine's options, and a function for pieces. `keep` keeps what the answer uses, and
+ * returns a function that ends that.
+ */
+export function answer(current, { signal, stream: _, max_completion_tokens, ...options }, generate, keep = () => () => {}) {
+    if (max_completion_tokens !== undefined && options.max_tokens !== undefined) {
+        throw check.invalid('max_completion_tokens', max_completion_tokens, 'given without `max_tokens`, which means the same');
+    }
+    options.max_tokens ??= max_completion_tokens;
+    options.seed ??= randomSeed();
+    options.json_schema = options.response_format;
+    if (options.top_logprobs !== undefined && !options.logprobs) {
+        throw check.invalid('top_logprobs', options.top_logprobs, 'given with `logprobs: true`');
+    }
+    // OpenAI's two options are one here.
+    options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
+    const number = ++current.requests;
+    return new Generation((push) => generate(number, options, push), () => current.engine.cancel(number), signal, keep());
+}

@@ -1,0 +1,82 @@
+// A file whose matrices go to a GPU as they arrive, so that the module need not hold all of it.
+
+import { ModelBytes } from '#llm';
+
+export class Arrival {
+    /** What has memory in the module or on the GPU: the device, the first bytes, and then the model. */
+    #device;
+    #bytes = new ModelBytes(0);
+    #model;
+    #size;
+    #options;
+    #read = 0;
+    /** The bytes at which to look for the end of the metadata. */
+    #next = 0;
+    #written = Promise.resolve();
+    #isFreed = false;
+
+    constructor(device, size, options) {
+        this.#device = device;
+        this.#size = size;
+        this.#options = options;
+    }
+
+    /**
+     * Appends a piece of the file, whose bytes must not change before the result settles. Rejects with the errors of
+     * `IncomingModel`; then all further pieces are refused with the same error.
+     */
+    write(piece) {
+        this.#written = this.#written.then(() => this.#append(piece));
+        return this.#written;
+    }
+
+    /** Appends a piece; begins the model when the metadata are complete. */
+    async #append(piece) {
+        if (this.#isFreed) {
+            return;
+        }
+        if (this.#model) {
+            return this.#model.write(piece);
+        }
+        this.#bytes.write(piece);
+        this.#read += piece.length;
+        if (this.#read < this.#next) {
+            return;
+        }
+        // Each attempt reads all from the beginning, so the next one is at twice as many bytes.
+        this.#next = 2 * this.#read;
+        if (this.#bytes.hasHead(this.#size)) {
+            this.#model = await this.#device.begin(this.#takeBytes(), this.#size, this.#options);
+        }
+    }
+
+    #takeBytes() {
+        const bytes = this.#bytes;
+        this.#bytes = undefined;
+        return bytes;
+    }
+
+    /** Waits until the file is there. Returns its bytes if the end of the metadata was not found; rejects as `write`. */
+    async finish() {
+        await this.#written;
+        return this.#model ? undefined : this.#takeBytes();
+    }
+
+    hasChatTemplate() {
+        return this.#model.hasChatTemplate();
+    }
+
+    /** Returns the model. Rejects with `INVALID_MODEL` if the file has ended too early, and if the GPU has no memory. */
+    async open() {
+        const model = this.#model;
+        this.#model = undefined;
+        return model.finish();
+    }
+
+    /** Releases everything once nothing uses it; resolves then. */
+    free() {
+        this.#isFreed = true;
+        const release = () => [this.#device, this.#bytes, this.#model].forEach((one) => one?.free());
+        return this.#written.then(release, release);
+    }
+}

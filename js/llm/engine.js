@@ -1,0 +1,336 @@
+// A model in the WebAssembly module of this thread: that of a worker, or the caller's own.
+
+import load, { Device, ModelBytes } from '#llm';
+import loadChat from './chat_module.js';
+import { Arrival } from './arrival.js';
+import { aborted, disposed } from './check.js';
+import { RelampagoError } from '../common/error.js';
+import { pause } from '../common/pause.js';
+
+/** The module stops where it would otherwise go on with wrong data; then nothing of it is usable. */
+const lost = (error) => new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
+
+/**
+ * Lists what the module packs: for each token the number of other candidates, and then pairs of an id and its logarithm, of
+ * which the first is the token's. `textOf` returns the text of an id.
+ */
+const unpacked = (numbers, textOf) => {
+    const all = [];
+    for (let at = 0; at < numbers.length;) {
+        const count = numbers[at++] + 1;
+        const candidates = Array.from({ length: count }, (_, i) => {
+            const [id, logprob] = numbers.subarray(at + 2 * i);
+            return { id, token: textOf(id), logprob };
+        });
+        at += 2 * count;
+        all.push({ ...candidates[0], top_logprobs: candidates.slice(1) });
+    }
+    return all;
+};
+
+/** Tells the tokens of a session after an answer, unless the module has failed. */
+const tellTokens = (session, push) => {
+    try {
+        push({ read: session.tokens() });
+    } catch {}
+};
+
+/** Pushes what an answer that breaks off holds back, so that its text is that of its tokens, unless the module has failed. */
+const pushRest = (generation, times, push) => {
+    try {
+        const text = generation.rest();
+        text && push({ text, tokens: [], logprobs: [], ...times });
+    } catch {}
+};
+
+/** Frees something of the module, which after a trap may still count it as used: then nothing of it is usable. */
+const release = (one) => {
+    try {
+        return one?.free();
+    } catch {}
+};
+
+export class Engine {
+    /** Pieces that are being written: a piece may be of a buffer that the next one is read into. */
+    mostPieces = 1;
+    #memory;
+    #bytes;
+    #file;
+    /** The file, if its matrices go to a GPU as they arrive. */
+    #arrival;
+    #model;
+    #disposed = false;
+    /** The error of a module that failed, which is that of all later calls. */
+    #loss;
+    /** Sessions and matrices by number. */
+    #sessions = new Map();
+    #devices = new Map();
+    #numbers = 0;
+    #cancelled = new Set();
+    #turn = Promise.resolve();
+
+    /**
+     * Loads the module, and allocates memory for a file, in place of one that was begun. With the options of `open`, whose
+     * `device` is `'gpu'` or `'auto'`, matrices go to a GPU as they arrive, for `'auto'` if there is a hardware GPU. Returns
+     * whether they do. Rejects with `NO_GPU`, `OUT_OF_MEMORY`.
+     */
+    async start(module, size, options) {
+        ({ memory: this.#memory } = await load({ module_or_path: module }));
+        await this.#free();
+        const device = options && await Device.open(options.device);
+        if (device?.backend === 'gpu') {
+            this.#arrival = new Arrival(device, size, options);
+            return true;
+        }
+        device?.free();
+        this.#bytes = new ModelBytes(size);
+        return false;
+    }
+
+    /** Frees what there is of a model's file; resolves when that is done. */
+    #free() {
+        const freed = [this.#bytes, this.#file, this.#arrival].map(release);
+        this.#bytes = this.#file = this.#arrival = undefined;
+        return Promise.all(freed);
+    }
+
+    /** Loads the module of chat templates and JSON schemas. */
+    async startChat(module) {
+        await loadChat({ module_or_path: module });
+    }
+
+    /** Allocates memory for another part of a model that is split. */
+    addPart(size) {
+        this.#bytes.addPart(size);
+    }
+
+    /** Whether the last part's metadata are complete. */
+    hasHead(size) {
+        return this.#bytes.hasHead(size);
+    }
+
+    /** Returns what the beginnings of files of these sizes say. */
+    inspect(sizes, options) {
+        return this.#bytes.inspect(sizes, options);
+    }
+
+    /** Appends a piece of the file. */
+    write(piece) {
+        return (this.#arrival ?? this.#bytes).write(piece);
+    }
+
+    /** Reads the metadata of the file, which is complete; returns whether it has a chat template. */
+    async finish() {
+        const bytes = this.#arrival ? await this.#arrival.finish() : this.#bytes;
+        if (!bytes) {
+            return this.#arrival.hasChatTemplate();
+        }
+        this.#arrival?.free();
+        this.#arrival = this.#bytes = undefined;
+        this.#file = bytes.finish();
+        return this.#file.hasChatTemplate();
+    }
+
+    /** Makes a model of the file; returns its `info`. */
+    async open(options) {
+        if (this.#arrival) {
+            this.#model = await this.#arrival.open();
+            this.#free();
+            return this.#model.info();
+        }
+        const file = this.#file;
+        this.#file = undefined;
+        this.#model = await file.load(options);
+        return this.#model.info();
+    }
+
+    tokenize(text, special) {
+        this.#check();
+        return this.#model.tokenize(text, special);
+    }
+
+    detokenize(tokens) {
+        this.#check();
+        return this.#model.detokenize(tokens);
+    }
+
+    /**
+     * One after the other: each needs all of the thread, and the model's memory. What is under way when the engine is
+     * disposed of ends with that error, as in a worker.
+     */
+    #inTurn(work) {
+        const result = this.#turn.then(async () => {
+            this.#check();
+            const value = await work();
+            this.#check();
+            return value;
+        });
+        this.#turn = result.catch(() => {});
+        return result.catch((error) => {
+            if (error instanceof RelampagoError) {
+                throw error;
+            }
+            throw (this.#loss = lost(error));
+        });
+    }
+
+    /** The steps of a decoded token. */
+    explain() {
+        return this.#inTurn(() => this.#model.explain());
+    }
+
+    /** Makes an adapter of a file; returns its number and the number of layers that it changes. */
+    addLora(bytes, alpha) {
+        return this.#inTurn(async () => [...await this.#model.addLora(bytes, alpha)]);
+    }
+
+    removeLora(number) {
+        this.#inTurn(() => this.#model.removeLora(number)).catch(() => {});
+    }
+
+    /** A vector for each text; `number` cancels it, as a generation. */
+    embed(number, texts, last, normalize) {
+        return this.#inTurn(async () => {
+            const vectors = [];
+            for (const [i, text] of texts.entries()) {
+                this.#check(number);
+                const vector = this.#model.embed(text, last, normalize, () => this.#isCancelled(number));
+                vectors.push(await vector.catch((error) => {
+                    throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
+                }));
+                await pause();
+            }
+            this.#check(number);
+            return vectors;
+        });
+    }
+
+    /** Makes a session, of saved bytes if there are any, which become the engine's; returns its number. */
+    openSession(saved, lora) {
+        return this.#inTurn(async () => {
+            await pause(); // So that sessions that nobody has any more are closed.
+            this.#check();
+            return this.#keep(await this.#model.session(saved, lora));
+        });
+    }
+
+    #session(number) {
+        const session = this.#sessions.get(number);
+        if (!session) {
+            throw disposed('Session');
+        }
+        return session;
+    }
+
+    #keep(session) {
+        this.#sessions.set(++this.#numbers, session);
+        return this.#numbers;
+    }
+
+    /**
+     * Places a matrix of quantised weights on a device; returns its number, which is one of sessions, and the back-end.
+     * `blocks` become the engine's.
+     */
+    openMatrix(type, blocks, rows, cols, choice) {
+        return this.#inTurn(async () => {
+            const device = this.#devices.get(choice) ?? await Device.open(choice);
+            this.#devices.set(choice, device);
+            return [this.#keep(await device.add(type, blocks, rows, cols)), device.backend];
+        });
+    }
+
+    /** Calls a method of a session. */
+    session(number, method, values) {
+        return this.#inTurn(async () => {
+            const result = await this.#session(number)[method](...values);
+            return method === 'fork' ? this.#keep(result) : result;
+        });
+    }
+
+    /** Frees a session once the calls before have ended; resolves then. */
+    closeSession(number) {
+        return this.#inTurn(() => {
+            this.#sessions.get(number)?.free();
+            this.#sessions.delete(number);
+        }).catch(() => {});
+    }
+
+    /** `push` gets what is new. */
+    generate(number, request, push) {
+        return this.#inTurn(() => this.#generate(number, request, push));
+    }
+
+    async #generate(number, { messages, prompt, session, options }, push) {
+        const began = performance.now();
+        this.#check(number);
+        const owner = session === undefined ? this.#model : this.#session(session);
+        const generation = messages ? owner.chat(messages, options) : owner.complete(prompt, options);
+        let times;
+        try {
+            const existing = generation.tokensAfter(0);
+            let known = existing.length;
+            push({ text: '', tokens: existing, logprobs: [], promptTokens: generation.promptTokens, resumed: known });
+            let first;
+            const isCancelled = () => this.#isCancelled(number);
+            for (let text; (text = await generation.step(isCancelled)) !== undefined;) {
+                const tokens = generation.tokensAfter(known);
+                const now = performance.now();
+                known += tokens.length;
+                if (tokens.length > 0) {
+                    first ??= now;
+                }
+                const logprobs = unpacked(generation.logprobsAfter(known - tokens.length), (id) => this.detokenize([id]));
+                times = { promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first };
+                push({ text, tokens, logprobs, ...times });
+                await pause();
+                this.#check(number);
+            }
+            return generation.finishReason;
+        } catch (error) {
+            pushRest(generation, times, push);
+            throw error;
+        } finally {
+            this.#cancelled.delete(number);
+            generation.free();
+            owner === this.#model || tellTokens(owner, push);
+        }
+    }
+
+    #check(number) {
+        if (this.#disposed) {
+            throw disposed();
+        }
+        if (this.#loss) {
+            throw this.#loss;
+        }
+        if (this.#cancelled.delete(number)) {
+            throw aborted();
+        }
+    }
+
+    /** Whether work under way is to end, which asks between its slices. */
+    #isCancelled(number) {
+        return this.#disposed || this.#cancelled.has(number);
+    }
+
+    cancel(number) {
+        this.#cancelled.add(number);
+    }
+
+    /** The size of the module's memory in bytes, which other models of this thread share. */
+    memoryBytes() {
+        return this.#memory.buffer.byteLength;
+    }
+
+    /** Ends what is under way, and frees everything then: the module does not free what a call uses. */
+    dispose() {
+        this.#disposed = true;
+        this.#turn.then(() => {
+            [...this.#sessions.values(), ...this.#devices.values(), this.#model].forEach(release);
+            this.#sessions.clear();
+            this.#devices.clear();
+            this.#model = undefined;
+            return this.#free();
+        });
+    }
+}

@@ -1,0 +1,257 @@
+import { ANSWER, answer, generated } from './answer.js';
+import { cachedModels, evict } from './cached_models.js';
+import * as check from './check.js';
+import { Engine } from './engine.js';
+import { inspect } from './inspection.js';
+import { Lora } from './lora.js';
+import { Session } from './session.js';
+import { host } from './host.js';
+import { start } from './loading.js';
+import { partsOf, resolve, wholeFile } from './source.js';
+import { traceAll } from '../common/stack.js';
+import { untilAborted } from '../common/until_aborted.js';
+import { WorkerEngine } from './worker_engine.js';
+import { RelampagoError } from '../common/error.js';
+
+const LOAD = {
+    cache: check.boolean,
+    device: check.oneOf('auto', 'gpu', 'simd'),
+    signal: check.abortSignal,
+    onProgress: check.callable,
+    contextLength: check.count,
+    cacheType: check.oneOf('f16', 'f32', 'q8_0'),
+    worker: check.boolean,
+};
+
+const INSPECT = {
+    contextLength: LOAD.contextLength,
+    cacheType: LOAD.cacheType,
+    signal: check.abortSignal,
+    worker: check.boolean,
+};
+
+const GENERATE = { ...ANSWER, lora: (value) => value };
+
+const LORA = { alpha: check.number, signal: check.abortSignal };
+
+const SESSION = { lora: (value) => value };
+
+const EMBED = { pooling: check.oneOf('mean', 'last'), normalize: check.boolean, signal: check.abortSignal };
+
+const TOKENIZE = { special: check.boolean };
+
+const RELOAD = { signal: check.abortSignal, onProgress: check.callable };
+
+/** Whether a source can be read again without keeping bytes of the caller's. */
+const isLasting = (source) => Array.isArray(source)
+    ? source.every(isLasting)
+    : typeof source === 'string' || !(source instanceof ArrayBuffer || ArrayBuffer.isView(source));
+
+export class LanguageModel {
+    /**
+     * The engine, which a reload replaces; sessions and adapters look for it here. `requests` is the number of the last
+     * answer, or of texts to embed, by which engines cancel them.
+     */
+    #current;
+    #info;
+    #source;
+    #options;
+    #loras = new Set();
+    /** Weak references. */
+    #sessions = new Set();
+    #disposed = false;
+    /** The reload that is under way: its source, and a promise of whether it succeeded. */
+    #reloading;
+
+    /** Use `LanguageModel.load`. */
+    constructor({ engine, info } = {}, source, options) {
+        if (!(engine instanceof Engine || engine instanceof WorkerEngine)) {
+            throw new RelampagoError('UNSUPPORTED', 'models are made by LanguageModel.load');
+        }
+        this.#current = { engine, requests: 0 };
+        this.#info = info;
+        this.#source = isLasting(source) ? source : undefined;
+        this.#options = options;
+    }
+
+    static async load(source, options) {
+        const { signal, onProgress, ...lasting } = { cache: true, worker: host.worker, ...check.options(options, LOAD) };
+        return new LanguageModel(await start(source, { ...lasting, signal, onProgress }), source, lasting);
+    }
+
+    /** Reads what files say of their model, without their weights. */
+    static async inspect(source, options) {
+        return inspect(partsOf(source), { worker: host.worker, ...check.options(options, INSPECT) });
+    }
+
+    /** Loads the model anew, with its adapters and sessions. */
+    async reload(source = this.#source, options) {
+        const { signal, onProgress } = check.options(options, RELOAD);
+        this.#used();
+        if (source === undefined) {
+            throw check.invalid('source', source, 'given again: the bytes that the model was loaded from are not kept');
+        }
+        while (this.#reloading) {
+            const { source: same, ended } = this.#reloading;
+            if ((await untilAborted(signal, () => ended, check.aborted)) && same === source) {
+                return;
+            }
+            this.#used();
+        }
+        const renewed = this.#renew(source, { signal, onProgress });
+        const ended = renewed.then(() => true, () => false).finally(() => (this.#reloading = undefined));
+        this.#reloading = { source, ended };
+        await ended;
+        await renewed;
+    }
+
+    /** Loads the model anew, in place of the engine once the source is open. */
+    async #renew(source, options) {
+        const onOpen = () => this.#current.engine.dispose();
+        const { engine, info } = await start(source, { ...this.#options, ...options, onOpen });
+        const faults = [];
+        const renew = async (all) => {
+            for (const one of all) {
+                await one?.renew(engine).catch((error) => faults.push(error));
+            }
+        };
+        // Numbers of adapters are those of the engine that answers.
+        await renew([...this.#loras]);
+        if (this.#disposed) {
+            engine.dispose();
+            this.#used();
+        }
+        this.#current.engine = engine;
+        this.#info = info;
+        await renew([...this.#sessions].map((reference) => reference.deref()));
+        if (faults.length > 0) {
+            throw faults[0];
+        }
+    }
+
+    /** Lists the models that are cached. */
+    static async cached() {
+        return cachedModels();
+    }
+
+    /** Removes a model from the cache. */
+    static async evict(url) {
+        const removed = await Promise.all(partsOf(url).map((part) => evict(resolve(part))));
+        return removed.includes(true);
+    }
+
+    /** What the file says of the model, and where it runs. */
+    get info() {
+        return this.#info;
+    }
+
+    chat(messages, options) {
+        return this.#generation({ messages: check.messages(messages) }, options);
+    }
+
+    complete(prompt, options) {
+        return this.#generation({ prompt: check.text(prompt, 'prompt') }, options);
+    }
+
+    #generation(request, given) {
+        const options = check.options(given, GENERATE);
+        // Logits of a prompt that is read in other pieces are rounded in another way.
+        options.fresh = options.seed !== undefined && options.after === undefined;
+        const chosen = this.#chosen(options.lora);
+        const generate = async (number, checked, push) => {
+            // A reload gives adapters other numbers.
+            const asked = { ...request, options: { ...checked, lora: Lora.pairs(chosen) } };
+            return generated(this.#used(), number, asked, push);
+        };
+        return answer(this.#current, options, generate, () => Lora.keep(chosen));
+    }
+
+    #chosen(lora = []) {
+        return Lora.chosen(lora, 'lora', this.#current);
+    }
+
+    async loadLora(source, options) {
+        const { alpha, signal } = check.options(options, LORA);
+        this.#used();
+        const lora = new Lora(this.#current, await wholeFile(source, signal), alpha, this.#loras);
+        await lora.renew(this.#used());
+        if (signal?.aborted) {
+            lora.dispose();
+            throw check.aborted(signal);
+        }
+        return lora;
+    }
+
+    async session(options) {
+        const { lora } = check.options(options, SESSION);
+        return this.#session(undefined, lora);
+    }
+
+    async loadSession(saved, options) {
+        const { lora } = check.options(options, SESSION);
+        const bytes = check.bytes(saved, 'saved');
+        return this.#session(bytes, lora);
+    }
+
+    #session(saved, lora = []) {
+        this.#used();
+        const chosen = this.#chosen(lora);
+        return Session.open(this.#current, this.#sessions, chosen, (engine) => engine.openSession(saved, Lora.pairs(chosen)));
+    }
+
+    async embed(texts, options) {
+        const { pooling, normalize = true, signal } = check.options(options, EMBED);
+        const list = check.texts(texts, 'texts');
+        const [engine, number] = [this.#used(), ++this.#current.requests];
+        const last = pooling === undefined ? undefined : pooling === 'last';
+        const embed = () => engine.embed(number, list, last, normalize);
+        return untilAborted(signal, embed, check.aborted, () => engine.cancel(number));
+    }
+
+    async tokenize(text, options) {
+        const { special = false } = check.options(options, TOKENIZE);
+        return this.#used().tokenize(check.text(text, 'text'), special);
+    }
+
+    async detokenize(tokens) {
+        const { vocabulary } = this.info;
+        const list = check.tokens(tokens);
+        const beyond = list.find((token) => token >= vocabulary);
+        if (beyond !== undefined) {
+            throw check.invalid('tokens', beyond, `token ids below ${vocabulary}`);
+        }
+        return this.#used().detokenize(list);
+    }
+
+    async explain() {
+        return this.#used().explain();
+    }
+
+    async memoryBytes() {
+        return this.#used().memoryBytes();
+    }
+
+    #used() {
+        if (this.#disposed) {
+            throw check.disposed();
+        }
+        return this.#current.engine;
+    }
+
+    dispose() {
+        if (!this.#disposed) {
+            this.#disposed = true;
+            this.#current.engine.dispose();
+        }
+    }
+
+    static {
+        if (Symbol.dispose) {
+            this.prototype[Symbol.dispose] = this.prototype.dispose;
+        }
+        traceAll(this, ['load', 'inspect', 'cached', 'evict']);
+        traceAll(this.prototype, [
+            'reload', 'loadLora', 'session', 'loadSession', 'embed', 'tokenize', 'detokenize', 'explain', 'memoryBytes',
+        ]);
+    }
+}

@@ -1,0 +1,20 @@
+// Does in a worker what a page asks of its engine.
+
+import { Engine } from './engine.js';
+import { RelampagoError } from '../common/error.js';
+
+const engine = new Engine();
+
+onmessage = async ({ data: [call, method, ...values] }) => {
+    try {
+        if (method === 'generate') {
+            values.push((piece) => postMessage([call, undefined, undefined, piece]));
+        }
+        const result = await engine[method](...values);
+        // The buffer of a piece goes back.
+        method === 'write' ? postMessage([call, values[0].buffer], [values[0].buffer]) : postMessage([call, result]);
+    } catch (error) {
+        const { code, message } = error;
+        postMessage([call, undefined, { code: error instanceof RelampagoError ? code : undefined, message }]);
+    }
+};

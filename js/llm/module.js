@@ -1,0 +1,48 @@
+// The WebAssembly modules, each compiled once and then sent to workers.
+
+import { host } from './host.js';
+import { moduleUrl } from '../common/instructions.js';
+import { loader, located } from '../common/loader.js';
+
+async function compile(from) {
+    const source = await from;
+    if (typeof Response === 'function' && source instanceof Response) {
+        if (!source.ok) {
+            throw new Error(`the server answers ${source.status}`);
+        }
+        // Servers that send another type than application/wasm are answered by the bytes.
+        const streamed = WebAssembly.compileStreaming?.(source.clone()).catch(() => {});
+        return (await streamed) ?? WebAssembly.compile(await source.arrayBuffer());
+    }
+    const isModule = Object.prototype.toString.call(source) === '[object WebAssembly.Module]';
+    return isModule ? source : WebAssembly.compile(source);
+}
+
+/** Returns functions that compile a module once: from a source or from `url()`, and the same with the module. */
+function once(url) {
+    let module;
+    const start = loader(async ({ module_or_path }) => {
+        module = await compile(module_or_path);
+    }, url);
+    const init = (source) => start(source, host.readModule);
+    const compiled = async () => {
+        await init();
+        return module;
+    };
+    return { init, compiled };
+}
+
+export const chatModuleUrl = located(() => new URL('./relampago_chat.wasm', import.meta.url));
+
+const models = once(moduleUrl);
+const chat = once(chatModuleUrl);
+
+/** The module that runs models. */
+export const { compiled } = models;
+
+/** The module of chat templates and JSON schemas. */
+export const { compiled: compiledChat } = chat;
+
+export async function init(source, chatSource) {
+    await Promise.all([models.init(source), chatSource && chat.init(chatSource)]);
+}

@@ -1,0 +1,168 @@
+// An engine in a worker, with the methods of `Engine` as promises.
+
+import { disposed } from './check.js';
+import { RelampagoError } from '../common/error.js';
+
+const unsupported = (reason) => new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}; \`worker: false\` does without`);
+
+export class WorkerEngine {
+    /** Pieces on their way to the worker: enough that it never waits. */
+    mostPieces = 8;
+    #worker;
+    #waiting = new Map();
+    #calls = 0;
+    #answered = false;
+    #loss;
+    /** Buffers for pieces of a file. */
+    #spares = [];
+
+    constructor() {
+        try {
+            // Bundlers look for this very expression.
+            this.#worker = new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
+        } catch (error) {
+            throw unsupported(error.message);
+        }
+        this.#worker.onmessage = ({ data }) => this.#settle(...data);
+        this.#worker.onerror = this.#worker.onmessageerror = (event) => {
+            event.preventDefault();
+            this.#lose(event.message ?? 'llm_worker.js, or a message from it, cannot be read');
+        };
+    }
+
+    #call(method, values, { push, transfer = [] } = {}) {
+        return new Promise((resolve, reject) => {
+            if (this.#loss) {
+                throw this.#loss;
+            }
+            const call = ++this.#calls;
+            this.#worker.postMessage([call, method, ...values], transfer);
+            this.#waiting.set(call, { resolve, reject, push });
+        });
+    }
+
+    #settle(call, value, error, piece) {
+        this.#answered = true;
+        const waiting = this.#waiting.get(call);
+        if (piece) {
+            return waiting?.push(piece);
+        }
+        this.#waiting.delete(call);
+        if (error && !error.code) {
+            return this.#lose(error.message, waiting);
+        }
+        error ? waiting?.reject(new RelampagoError(error.code, error.message)) : waiting?.resolve(value);
+    }
+
+    #lose(reason, waiting) {
+        this.#loss ??= this.#answered
+            ? new RelampagoError('DEVICE_LOST', `the model's worker failed, reload the model: ${reason}`)
+            : unsupported(reason);
+        waiting?.reject(this.#loss);
+        this.#end();
+    }
+
+    #end() {
+        this.#waiting.forEach(({ reject }) => reject(this.#loss));
+        this.#waiting.clear();
+        this.#worker.terminate();
+    }
+
+    start(module, size, options) {
+        return this.#call('start', [module, size, options]);
+    }
+
+    startChat(module) {
+        return this.#call('startChat', [module]);
+    }
+
+    addPart(size) {
+        return this.#call('addPart', [size]);
+    }
+
+    hasHead(size) {
+        return this.#call('hasHead', [size]);
+    }
+
+    inspect(sizes, options) {
+        return this.#call('inspect', [sizes, options]);
+    }
+
+    /**
+     * A copy of the piece goes to the worker, so that the caller's bytes stay. Its buffer comes back for another piece: the
+     * collector may leave buffers of their own, as many bytes as the file has, until long after.
+     */
+    async write(piece) {
+        const spare = this.#spares.pop();
+        const buffer = spare?.byteLength >= piece.length ? spare : new ArrayBuffer(piece.length);
+        const own = new Uint8Array(buffer, 0, piece.length);
+        own.set(piece);
+        this.#spares.push(await this.#call('write', [own], { transfer: [buffer] }));
+    }
+
+    finish() {
+        return this.#call('finish', []);
+    }
+
+    open(options) {
+        this.#spares = [];
+        return this.#call('open', [options]);
+    }
+
+    tokenize(text, special) {
+        return this.#call('tokenize', [text, special]);
+    }
+
+    detokenize(tokens) {
+        return this.#call('detokenize', [tokens]);
+    }
+
+    explain() {
+        return this.#call('explain', []);
+    }
+
+    generate(number, request, push) {
+        return this.#call('generate', [number, request], { push });
+    }
+
+    addLora(bytes, alpha) {
+        return this.#call('addLora', [bytes, alpha]);
+    }
+
+    removeLora(number) {
+        this.#call('removeLora', [number]).catch(() => {});
+    }
+
+    embed(...values) {
+        return this.#call('embed', values);
+    }
+
+    openSession(saved, lora) {
+        return this.#call('openSession', [saved, lora], { transfer: saved && [saved.buffer] });
+    }
+
+    openMatrix(type, blocks, rows, cols, choice) {
+        return this.#call('openMatrix', [type, blocks, rows, cols, choice], { transfer: [blocks.buffer] });
+    }
+
+    session(number, method, values) {
+        return this.#call('session', [number, method, values]);
+    }
+
+    closeSession(number) {
+        return this.#call('closeSession', [number]).catch(() => {});
+    }
+
+    cancel(number) {
+        this.#call('cancel', [number]).catch(() => {});
+    }
+
+    memoryBytes() {
+        return this.#call('memoryBytes', []);
+    }
+
+    dispose() {
+        this.#loss ??= disposed();
+        this.#end();
+    }
+}

@@ -1,0 +1,57 @@
+import { GpuDevice, RelampagoError, invalid, load } from './core.js';
+import { explained } from './mix_ups.js';
+import { requireNames } from '../common/options.js';
+import { moduleUrl } from '../common/instructions.js';
+import { loader } from '../common/loader.js';
+import './owners.js';
+import { traced } from '../common/stack.js';
+import './streams.js';
+import { remembering } from './tuning.js';
+
+export { Tensor } from './tensor/device.js';
+
+export { moduleUrl } from '../common/instructions.js';
+export { provideShaders } from './shaders_loader.js';
+export {
+    CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView,
+} from './core.js';
+
+/** For what is loaded below; no part of the interface. */
+export {
+    cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
+    named, namedLater, requireAbortable, traced, unlessAborted,
+} from './core.js';
+
+const { create } = GpuDevice;
+
+/** Creates a device here or, where workers or threads are asked for, with the script that is loaded for these. */
+const open = async (options) => {
+    const { worker = false } = options ?? {};
+    if (typeof worker !== 'boolean') {
+        throw invalid('worker', worker, 'true or false');
+    }
+    if (!worker && (options?.threads ?? 1) === 1) {
+        return create(options);
+    }
+    const workers = await import('./workers/create.js').catch((error) => {
+        throw new RelampagoError('UNSUPPORTED', `no worker could be started: ${error.message}`, error);
+    });
+    return workers.create(options, create);
+};
+
+const OPTIONS = ['backend', 'halfPrecision', 'policy', 'signal', 'threads', 'worker'];
+const POLICY = ['elementwise', 'transcendental', 'reduction', 'softmax', 'matmul', 'convolution', 'movement'];
+
+GpuDevice.create = traced(async function created(options) {
+    try {
+        options == null || requireNames(options, OPTIONS);
+        options?.policy == null || requireNames(options.policy, POLICY, '`policy`: ');
+        return await remembering(await open(options));
+    } catch (error) {
+        throw explained(error, [], created, 'create');
+    }
+});
+// The name that the Rust crate has for it.
+GpuDevice.newAsync = GpuDevice.create;
+
+export default loader(load, moduleUrl);

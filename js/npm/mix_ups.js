@@ -1,0 +1,63 @@
+// Errors of methods: they begin with the method's name and the caller's line, and say what to do with arguments that are
+// easily mixed up.
+
+import { RelampagoError } from '../common/error.js';
+import { page } from './methods.js';
+import { shown } from '../common/options.js';
+
+/** Whether a value is of a class or of one below it, such as those of workers. */
+const isOf = (name) => (value) => {
+    for (let owner = Object(value); owner; owner = Object.getPrototypeOf(owner)) {
+        if (owner.constructor?.name === name) {
+            return true;
+        }
+    }
+    return false;
+};
+
+/** What an argument may be instead, by what it must be, and what to do then. */
+const HINTS = {
+    Float32Array: [
+        [isOf('Tensor'), 'use the methods of the tensor, or await its data()'],
+        [isOf('DeviceBuffer'), 'a DeviceBuffer is for batch.input(buffer) and programs; or await its read()'],
+    ],
+    BufferId: [
+        [isOf('Tensor'), 'use the methods of the tensor, or record its data()'],
+        [isOf('DeviceBuffer'), 'record it with batch.input(buffer) first'],
+        [ArrayBuffer.isView, 'record it with batch.upload(values) first'],
+    ],
+};
+
+/**
+ * Returns an error whose message begins with the method's name, and ends with what to do with an argument that was mixed
+ * up. Its stack begins where `entry` was called, where the caller awaits that. The given error may belong to other calls,
+ * too, and stays as it is.
+ */
+export const explained = (error, values, entry, name) => {
+    if (!(error instanceof RelampagoError)) {
+        return error;
+    }
+    const { code, message, cause, stack } = error;
+    const [, needed] = /must be a (Float32Array|BufferId)$/.exec(message) ?? [];
+    const wrong = needed && values.flat().find((value) => message.includes(` is ${shown(value)}, `));
+    const hint = HINTS[needed]?.find(([is]) => is(wrong))?.[1];
+    // In place of the name of a method that this one calls.
+    const what = message.startsWith(`\`${name}\` of`) ? message : `${name}: ${message.replace(/^\w+: /, '')}`;
+    const text = what + (hint ? `; ${hint}` : '');
+    const own = new RelampagoError(code, text, cause);
+    Error.captureStackTrace?.(own, entry);
+    if (!/\n\s+at |@.*:\d/.test(own.stack)) {
+        own.stack = stack?.replace(message, () => text);
+    }
+    return own;
+};
+
+/** Refuses a call of a method without its object. */
+export const requireOwner = (owner, Class, what, name) => {
+    if (!(owner instanceof Class)) {
+        const message = `${name}: the method was called without its ${what}; call it as ${what}.${name}(…)`;
+        throw new RelampagoError('INVALID_ARGUMENT', message);
+    }
+};
+
+Object.assign(page, { requireOwner, explain: explained });

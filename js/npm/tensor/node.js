@@ -1,0 +1,164 @@
+// What tensors record: nodes of a graph, which are plain JavaScript objects. Nothing here calls the module.
+
+import { ops } from '../core.js';
+import { RelampagoError } from '../../common/error.js';
+import { sizeOf } from './shape.js';
+
+/** A buffer on the device that several nodes may share; the last one that is disposed of releases it. */
+export class Resident {
+    #owners;
+
+    /** A buffer of the caller's own is never released here. */
+    constructor(buffer, isOwn = true) {
+        this.buffer = buffer;
+        this.#owners = isOwn ? 1 : Infinity;
+    }
+
+    retain() {
+        this.#owners += 1;
+        return this;
+    }
+
+    release() {
+        this.#owners -= 1;
+        if (this.#owners === 0) {
+            this.buffer.dispose();
+        }
+    }
+}
+
+/** Elements from which values that may be used again move to the device. */
+export const LEAST_RESIDENT = 1024;
+
+/** The source of a leaf that stands for an argument while a function is recorded. */
+export const PARAMETER = Symbol('parameter');
+
+/** The parameters of an operation that has none. */
+const NONE = [];
+
+/** Writes parameters as part of a structure; JSON has no infinities, NaN and −0. */
+const written = (parameters) =>
+    parameters === NONE ? '' : JSON.stringify(parameters, (_, value) => {
+        const isPlain = typeof value !== 'number' || (Number.isFinite(value) && !Object.is(value, -0));
+        return isPlain ? value : `${Object.is(value, -0) ? '-' : ''}${value}`;
+    });
+
+/** An operation that was recorded, or a leaf: values of the host, or a buffer on the device. */
+export class Node {
+    #signature;
+    /** How often a leaf's values went to the device. */
+    uses = 0;
+    /** The upload of a leaf's values that is under way, if any. */
+    uploading;
+
+    /** `source` is that of a leaf: values or a `Resident`. */
+    constructor(device, shape, { op = 'leaf', inputs = [], parameters = NONE, source, dtype = 'f32' }) {
+        this.device = device;
+        this.shape = shape;
+        this.op = op;
+        this.inputs = inputs;
+        this.parameters = parameters;
+        this.source = source;
+        this.dtype = dtype;
+        this.size = sizeOf(shape);
+    }
+
+    /** Describes the operation, without its inputs. Leaves differ by their shapes alone. */
+    get signature() {
+        this.#signature ??= this.op + (this.isLeaf ? `[${this.shape}]` : written(this.parameters));
+        return this.#signature;
+    }
+
+    get isLeaf() {
+        return this.op === 'leaf';
+    }
+
+    get isDisposed() {
+        return this.isLeaf && this.source === undefined;
+    }
+
+    /** Makes a leaf of this node, and forgets what it was computed from. */
+    settle(source) {
+        this.op = 'leaf';
+        this.inputs = [];
+        this.parameters = NONE;
+        this.#signature = undefined;
+        this.source = source;
+    }
+
+    /** Gives back a leaf's buffer. What was recorded with it cannot run any more. */
+    dispose() {
+        if (this.source instanceof Resident) {
+            this.source.release();
+        }
+        if (this.isLeaf) {
+            this.source = undefined;
+        }
+    }
+}
+
+/** Returns all nodes that results need, each after its inputs. Graphs may be deeper than the stack. */
+export const ordered = (results) => {
+    const order = new Set();
+    const open = [...results].reverse();
+    while (open.length > 0) {
+        const { length } = open;
+        const node = open[length - 1];
+        for (let at = order.has(node) ? 0 : node.inputs.length; at > 0; at--) {
+            const input = node.inputs[at - 1];
+            order.has(input) || open.push(input);
+        }
+        if (open.length === length) {
+            order.add(open.pop());
+        }
+    }
+    return [...order];
+};
+
+/** Refuses leaves without values: those that were disposed of, and parameters. */
+export const requireSources = (order) => {
+    const gone = order.find((node) => node.isDisposed);
+    if (gone) {
+        throw new RelampagoError('DISPOSED', `a tensor of shape [${gone.shape.join(', ')}] that is needed was disposed of`);
+    }
+    if (order.some(({ source }) => source === PARAMETER)) {
+        const message = 'a function that device.jit records must return tensors, and not compute them';
+        throw new RelampagoError('INVALID_ARGUMENT', message);
+    }
+};
+
+/** Names of elementwise operations → their indices in the op table. */
+const INDICES = new Map(ops.flatMap(([name, , , isElementwise], index) => (isElementwise ? [[name, index]] : [])));
+
+/**
+ * Returns a graph as `planGraph` takes it: a list, and the indices of the results among the nodes. The list has for each
+ * node its operation, its shape, the indices of its inputs and its parameters, the last three after their lengths.
+ */
+export const described = (order, results) => {
+    const places = new Map();
+    const list = [];
+    for (const node of order) {
+        const inputs = node.inputs.map((input) => places.get(input));
+        list.push(INDICES.get(node.op) ?? node.op);
+        for (const part of [node.shape, inputs, node.parameters]) {
+            list.push(part.length, ...part);
+        }
+        places.set(node, places.size);
+    }
+    return [list, results.map((node) => places.get(node))];
+};
+
+/** Describes what results compute, alike for all graphs of one structure. */
+export const structure = (order, results) => {
+    const places = new Map();
+    let key = '';
+    for (const node of order) {
+        key += node.signature;
+        for (const input of node.inputs) {
+            key += `<${places.get(input)}`;
+        }
+        key += ';';
+        places.set(node, places.size);
+    }
+    return `${key}${results.map((node) => places.get(node))}`;
+};

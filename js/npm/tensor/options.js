@@ -1,0 +1,22 @@
+// Options of tensors' methods.
+
+import { unlessAborted } from '../core.js';
+import { requireNames } from '../../common/options.js';
+
+/** Returns an operation's options; refuses names that do not exist. */
+export const optionsOf = (op, given, names) => {
+    if (given === undefined) {
+        return {};
+    }
+    requireNames(given, names, `${op}: `);
+    return given;
+};
+
+/** The options of methods that compute. */
+export const ABORT = ['signal'];
+
+/** What `start` comes to with the options of a method that computes, unless the caller aborts before. */
+export const abortable = async (op, given, start) => {
+    const options = optionsOf(op, given, ABORT);
+    return unlessAborted(options, () => start(options), `${op}: `);
+};
