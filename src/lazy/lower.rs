@@ -120,13 +120,13 @@ pub(super) fn lower(batch: &mut GpuCommandBatch, graph: &Structure) -> Result<Lo
     let shared = HashMap::new();
     let mut recording = Recording { batch, shared };
     let mut views: Vec<View> = Vec::with_capacity(graph.nodes.len());
-    let mut leaves = HashMap::new();
+    let mut leaves = Vec::new();
     for node in &graph.nodes {
         let shape = &node.shape[..];
         let view = match &node.operation {
             None => {
                 let view = recording.placeholder(shape)?;
-                leaves.insert(view.id, leaves.len());
+                leaves.push(view.id);
                 view
             }
             Some((kind, inputs)) => {
@@ -140,8 +140,8 @@ pub(super) fn lower(batch: &mut GpuCommandBatch, graph: &Structure) -> Result<Lo
     let mut places = Vec::new();
     for &result in &graph.results {
         let id = recording.in_order(&views[result])?;
-        places.push(match leaves.get(&id) {
-            Some(&leaf) => Place::Leaf(leaf),
+        places.push(match leaves.iter().position(|&leaf| leaf == id) {
+            Some(leaf) => Place::Leaf(leaf),
             None => Place::Output(index_of(id, &mut outputs)),
         });
     }

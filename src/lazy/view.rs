@@ -115,7 +115,7 @@ impl View {
     pub(super) fn dense_order(&self) -> Option<Vec<usize>> {
         let mut order: Vec<usize> = (0..self.shape.len()).collect();
         if !self.is_dense() {
-            order.sort_by_key(|&axis| -self.strides[axis]);
+            order.sort_unstable_by_key(|&axis| (-self.strides[axis], axis));
         }
         self.permuted(&order).is_dense().then_some(order)
     }
