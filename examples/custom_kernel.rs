@@ -42,9 +42,9 @@ fn show(device: &GpuDevice, huber: &CustomOp) -> Result<()> {
     let predicted = batch.tanh(x);
     let losses = batch.custom_elementwise(huber, &[predicted, wanted], &[0.5]);
     let loss = batch.mean(losses);
-    let program = batch.compile_sync(&[losses, loss])?;
+    let program = batch.compile(&[losses, loss])?;
     print!("{}", program.explain());
-    let results = program.read_sync(&[(&[-2.0, 0.0, 1.0, 5.0]).into()])?;
+    let results = program.read(&[(&[-2.0, 0.0, 1.0, 5.0]).into()])?;
     println!("losses {:?}, mean {:?}", results[0], results[1]);
     Ok(())
 }

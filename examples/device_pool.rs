@@ -49,7 +49,7 @@ fn compare(one: &GpuDevicePool, all: &GpuDevicePool, size: usize) -> Result<()> 
         .map(|i| (i % 23) as f32 / 23.0 - 0.5)
         .collect();
     let (batch, y) = layer(&one.device()?.clone(), size);
-    let undivided = batch.compile_sync(&[y])?;
+    let undivided = batch.compile(&[y])?;
     let (by_one, by_all) = (one.compile(&batch, &[y])?, all.compile(&batch, &[y])?);
     let mut results = [const { Vec::new() }; 3];
     let mut shortest = [Duration::MAX; 3];
@@ -57,7 +57,7 @@ fn compare(one: &GpuDevicePool, all: &GpuDevicePool, size: usize) -> Result<()> 
         for way in 0..3 {
             let start = Instant::now();
             results[way] = match way {
-                0 => undivided.read_sync(&[(&x).into()])?,
+                0 => undivided.read(&[(&x).into()])?,
                 1 => by_one.read(&[(&x).into()])?,
                 _ => by_all.read(&[(&x).into()])?,
             };

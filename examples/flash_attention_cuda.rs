@@ -7,15 +7,7 @@ use relampago::ptx::half::{bf16_to_f32, f32_to_bf16};
 use relampago::ptx::{PtxType, Target};
 use std::time::Instant;
 
-const SHAPE: AttentionShape = AttentionShape {
-    batch: 2,
-    heads: 16,
-    kv_heads: 16,
-    seq_q: 4096,
-    seq_k: 4096,
-    dim: 128,
-    causal: false,
-};
+const SHAPE: AttentionShape = AttentionShape::new(2, 16, 4096, 128);
 const ROUNDS: u32 = 20;
 
 fn main() -> Result<(), Error> {

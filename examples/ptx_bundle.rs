@@ -123,10 +123,7 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
         kernels.push((Box::new(LayerNormKernel::new().with_layout(layout)), cols));
         kernels.push((Box::new(LayerNormKernel::rms().with_layout(layout)), cols));
     }
-    let any = RowLayout {
-        width: 4,
-        ..RowLayout::ANY
-    };
+    let any = RowLayout::ANY.with_width(4);
     let softmax = SoftmaxKernel::new().with_layout(any);
     kernels.push((Box::new(softmax.statistics()), 0));
     kernels.push((Box::new(softmax.rest()), 0));

@@ -5,15 +5,7 @@
 use relampago::cuda::{AttentionShape, CudaDevice, Error};
 
 /// Four heads of queries share two heads of keys and values; each query sees the keys before it.
-const SHAPE: AttentionShape = AttentionShape {
-    batch: 1,
-    heads: 4,
-    kv_heads: 2,
-    seq_q: 6,
-    seq_k: 6,
-    dim: 32,
-    causal: true,
-};
+const SHAPE: AttentionShape = AttentionShape::new(1, 4, 6, 32).with_kv_heads(2).causal();
 
 fn main() -> Result<(), Error> {
     let device = match CudaDevice::open(0) {

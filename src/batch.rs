@@ -1,4 +1,9 @@
 //! [`GpuCommandBatch`]: operations that are recorded and then run together.
+//!
+//! The files:
+//!
+//! - `program` is a compiled batch, `run` a plan with its device.
+//! - `streamed` runs a program piece by piece.
 
 mod cached;
 mod custom;
@@ -451,7 +456,7 @@ impl GpuCommandBatch {
 #[cfg(not(target_arch = "wasm32"))]
 impl GpuCommandBatch {
     /// Blocking version of [`GpuCommandBatch::compile_async`].
-    pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
+    pub fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
         crate::runtime::block_on(self.compile_async(outputs))
     }
 

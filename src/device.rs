@@ -1,4 +1,12 @@
 //! [`GpuDevice`]: the entry point to every back-end.
+//!
+//! The files:
+//!
+//! - `builder` has the options and the choice of a back-end.
+//! - `executor` is the interface of the three back-ends (in a build without a feature, `executor/variants.rs` makes the
+//!   variants of its back-end `Infallible`), `methods` is generated from the op table, `views` has the operations on
+//!   views, `tiled_reduce` reductions of tiles, `matmul_cache` weights by name.
+//! - `buffer` is data on a device, `profile` measures kernels.
 
 // First, so that its macros can be used by the others.
 #[macro_use]

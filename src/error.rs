@@ -161,9 +161,15 @@ pub enum Error {
     File {
         /// The file's path.
         path: String,
+        /// The kind of the operating system's error, such as `NotFound`.
+        kind: std::io::ErrorKind,
         /// The message of the operating system.
         message: String,
     },
+    /// A kernel of PTX, its text, its launch or its interpretation is invalid.
+    #[cfg(feature = "ptx")]
+    #[error(transparent)]
+    Ptx(Box<relampago_ptx::Error>),
     /// JavaScript used an object after its `dispose`.
     #[error("this {what} was disposed of: make a new one")]
     Disposed {
@@ -194,6 +200,7 @@ impl Error {
     pub(crate) fn file(path: &std::path::Path, error: &std::io::Error) -> Self {
         Error::File {
             path: path.display().to_string(),
+            kind: error.kind(),
             message: error.to_string(),
         }
     }
@@ -223,6 +230,8 @@ impl Error {
             Error::InvalidModel { .. } => "INVALID_MODEL",
             #[cfg(all(feature = "llm-core", not(target_arch = "wasm32")))]
             Error::File { .. } => "FILE",
+            #[cfg(feature = "ptx")]
+            Error::Ptx(error) => error.code(),
             Error::Disposed { .. } => "DISPOSED",
             Error::Aborted => "ABORTED",
         }
@@ -245,6 +254,13 @@ fn argument(name: &str) -> String {
 #[cfg(not(all(target_arch = "wasm32", feature = "js")))]
 fn argument(name: &str) -> &str {
     name
+}
+
+#[cfg(feature = "ptx")]
+impl From<relampago_ptx::Error> for Error {
+    fn from(error: relampago_ptx::Error) -> Self {
+        Error::Ptx(Box::new(error))
+    }
 }
 
 /// For functions that return `Result<_, String>`: the error's message.

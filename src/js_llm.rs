@@ -2,6 +2,17 @@
 //! what users pass and run the module in a worker.
 //!
 //! This WebAssembly module is separate from the one that computes.
+//!
+//! The files:
+//!
+//! - `arriving_model` sends matrices to a GPU as they arrive, `lent` gives a model's and sessions' tokens to an answer
+//!   and back.
+//! - Its scripts are in `/js/llm/`: `language_model` is the public class, `engine` runs the module in this thread or in
+//!   `llm_worker`, `chat_module` replaces an instance of the second module that a trap ended, `arrival` finds the end
+//!   of a file's metadata and gives the rest to a GPU, `worker_engine` is the proxy of a module in a worker, `source`
+//!   opens files, `inspection` reads the metadata at their beginnings, `remote_file` is a file on a server,
+//!   `remote_range` a part of one, `cached_model` the copy in the browser, `remote_model` joins parts from the server
+//!   and the copy.
 
 // wasm-bindgen exports public items, and passes handles by value.
 #![allow(unreachable_pub, clippy::needless_pass_by_value)]

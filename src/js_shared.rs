@@ -1,5 +1,12 @@
 //! Shared parts of the npm package's compute and PTX entries: `RelampagoError`, the only class of
 //! errors, and conversion of whole numbers.
+//!
+//! The files:
+//!
+//! - `/src/js` has the classes of the module that computes, and conversion and checks of JavaScript's values.
+//! - `/src/js/module` is the crate that links the library as WebAssembly and counts its bytes.
+//! - Rust imports scripts of `js/` by their paths from the repository's root, so wasm-bindgen copies them beside its
+//!   own script.
 
 use wasm_bindgen::prelude::*;
 

@@ -1,10 +1,22 @@
 //! [`Tensor`]: values with shapes, computed when they are read.
+//!
+//! The files:
+//!
+//! - `tensors` makes them and holds their programs, `tensor` is the public type, and `elementwise`, `reduce`,
+//!   `movement`, `join`, `linear`, `conv2d`, `custom` and `bytes` have its methods, `operators` has `+`, `-`, `*` and
+//!   `/`.
+//! - `shape` and `axes` have the rules of shapes, `node` is what a method records, `graph` orders the nodes that
+//!   results need and describes their structure.
+//! - `view` merges strided views, `lower` records a graph in a batch, `programs` caches compiled graphs by their
+//!   structure, and `run` runs the programs.
 
 mod axes;
 mod bytes;
 mod conv2d;
 mod custom;
 mod elementwise;
+#[cfg(not(target_arch = "wasm32"))]
+mod former_names;
 mod graph;
 mod join;
 mod linear;
@@ -12,6 +24,7 @@ pub(crate) mod lower;
 mod movement;
 pub(crate) mod node;
 mod operand;
+mod operators;
 pub(crate) mod programs;
 mod random;
 mod reduce;

@@ -9,9 +9,9 @@
 //! # Asynchronous and blocking methods
 //!
 //! A method whose name ends in `_async` returns a future, on every platform. Its blocking twin
-//! exists on native targets: it has the same name without `_async`, or with `_sync` in its place in
-//! [`Tensor`], [`Tensors`], [`GpuCommandBatch`] and [`Program`]. The short names of the last two belonged to
-//! the futures (deprecated). A method without a twin does not wait for the device.
+//! exists on native targets: it has the same name without `_async`. The only exceptions are
+//! [`GpuCommandBatch::execute_sync`] and [`GpuCommandBatch::read_sync`]: the short names are futures in programs
+//! written for trueno (deprecated). A method without a twin does not wait for the device.
 //!
 //! # Features
 //!
@@ -23,6 +23,8 @@
 //! - `cuda`: the module `cuda`, which runs PTX through NVIDIA's driver, loaded at run time, and the
 //!   back-end `Backend::Cuda`.
 //! - `llm`: the module `llm`, which runs language models from GGUF files.
+//! - `stream`: answers of language models as a `futures_core::Stream`, by `Generation::into_stream`.
+//! - `serde`: `Serialize` and `Deserialize` for messages, options and results of language models, and for [`Backend`].
 //!
 //! `js`, `js-llm`, `js-chat`, `js-ptx` and `llm-core` are for the npm package.
 //!
@@ -35,6 +37,8 @@
 // need a second set of types.
 // rustdoc decides which types are `Send` and `Sync`, and looks into those of wgpu for it.
 #![recursion_limit = "256"]
+// docs.rs marks each item with the features that it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(target_arch = "wasm32", allow(clippy::arc_with_non_send_sync))]
 
 mod alloc;
@@ -65,13 +69,13 @@ mod js_ptx;
 mod js_shared;
 mod lazy;
 #[cfg(feature = "llm-core")]
+#[cfg_attr(docsrs, doc(cfg(feature = "llm")))]
 // There is no blocking generation in WebAssembly, so that only the scripts' classes generate.
 #[cfg_attr(all(target_arch = "wasm32", not(feature = "js-llm")), allow(dead_code))]
 pub mod llm;
 pub mod ops;
 mod pool;
 pub mod random;
-#[doc(hidden)]
 pub mod reference;
 pub mod runtime;
 mod simd;
@@ -106,8 +110,8 @@ pub use ops::custom::{CustomCall, CustomOp};
 pub use ops::policy::Policy;
 pub use ops::reduce_op::{ElementMap, MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
 pub use ops::{
-    Attention, AxisFold, CachedMatmul, Conv2d, CustomReduction, Matmul, Op, Padding, Rearrange,
-    ReduceAxis, Rope,
+    Attention, AxisFold, CachedMatmul, Conv2d, CustomReduction, Matmul, Op, OpClass, Padding,
+    Rearrange, ReduceAxis, Rope,
 };
 pub use pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,

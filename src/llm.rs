@@ -3,6 +3,35 @@
 //! [`LanguageModel`] loads a file, tokenizes, and answers on SIMD; its weights stay quantised.
 //! [`Gguf`] reads files of any content.
 
+// The files:
+//
+// - `gguf` reads a model from one file or several, without copying strings and weights: its `head` reads all that
+//   stands before the weights, from a whole file or as the bytes arrive.
+// - `inspect` reports the metadata at the beginning of files.
+// - `incoming_model` is a model whose file arrives in pieces, and `model/gpu/upload` its matrices on their way to a
+//   GPU.
+// - `tokenizer` merges byte pairs, and splits texts into words by the crate `regex`, in WebAssembly by JavaScript's
+//   regular expressions.
+// - `model` has the table of architectures (`architecture`), that of metadata keys which are used or refused
+//   (`known_keys`), the forward pass as a list of steps (`steps`, with `StepRunner`, which has a method for each step)
+//   and the weights' places in the file (`weights`): `cpu` runs the steps on SIMD, `gpu` on wgpu and CUDA, `explain`
+//   lists them.
+// - `lora` reads adapters from safetensors files (crate `safetensors`) and GGUF files, `model/adapter` binds adapters
+//   to a model's matrices, `forward_pass` runs single layers.
+// - `sequence` has tokens with their keys and values, `session` is the public type for a sequence, `saved` turns a
+//   sequence into bytes.
+// - `generate` generates token by token, `answer_text` holds back what may begin a stop string, `generation` is the
+//   blocking iterator of text.
+// - `sampling` chooses tokens, `ahead` lets a GPU choose several tokens in advance, `ranking` orders tokens by
+//   probability.
+// - `chat/template` parses and renders templates as jinja2 does, with the origin of each character of `chat/text`.
+// - `chat/json_schema` finds the tokens that a schema allows by `llguidance`, `chat/schema_limits` refuses schemas that
+//   take too much work, `chat/formats` has patterns of dates and addresses.
+// - In the npm package `chat/imported` calls templates and schemas in `js_chat`.
+// - `quantized_matrix` multiplies by weights in blocks without a model.
+// - `conversation` keeps control tokens out of users' texts.
+// - Block formats are in `src/tensor/ggml.rs`, their matmuls in `src/simd/matmul/ggml.rs`.
+
 mod ahead;
 mod answer_text;
 pub(crate) mod chat;
@@ -37,6 +66,8 @@ pub use forward_pass::ForwardPass;
 pub use generate::{FinishReason, GenerateOptions};
 pub use generation::Generation;
 pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use gguf::{HeadProgress, HeadReader};
 pub use incoming_model::IncomingModel;
 pub use inspect::Inspection;
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};

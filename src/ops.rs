@@ -1,8 +1,17 @@
 //! The op table, and everything that is generated from it.
 //!
 //! `table` has the rows, and `for_each_op!` hands every row to a macro of the caller's. This file turns the rows into
-//! [`Op`] and its metadata; `device.rs` into methods, `graph/` into batch methods, `js/` into
-//! the JavaScript class, and the conformance suite and the benchmarks into cases.
+//! [`Op`], its metadata and `OPS` for documentation and types; other files turn them into the methods of device, batch
+//! and tensors, the entry points of JavaScript, and the cases of the conformance suite and the benchmarks.
+//!
+//! The files:
+//!
+//! - `table` has the rows: an operation's names, inputs, parameters, class and stated accuracy.
+//! - `shape` checks lengths and parameters before any back-end sees them.
+//! - `policy` has the least work for which an operation runs on a GPU.
+//! - `indices` checks inputs that are indices.
+//! - `custom` has custom elementwise operations (`wgsl` composes and validates their text), `cached_matmul` has matmuls
+//!   with weights of a cache, `reduce_op` and `custom_reduction` custom reductions.
 
 mod attention;
 mod backend;
@@ -14,6 +23,7 @@ mod custom_reduction;
 mod half_precision;
 pub(crate) mod indices;
 mod layer;
+mod llm_ops;
 mod matmul;
 pub(crate) mod policy;
 mod rearrange;
@@ -22,7 +32,6 @@ pub(crate) mod reduce_op;
 pub(crate) mod rope;
 pub(crate) mod shape;
 mod table;
-mod transformer;
 
 use crate::ops::custom::CustomCall;
 pub use attention::Attention;

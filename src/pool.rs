@@ -1,4 +1,9 @@
 //! [`GpuDevicePool`]: several devices used as one.
+//!
+//! The files:
+//!
+//! - `program` compiles a graph for each, `work` distributes the parts, `stream` reads parts from a source and writes
+//!   them to a sink.
 
 mod program;
 mod stream;

@@ -1,6 +1,20 @@
 //! Oracles: every operation in plain `f64`, independent of every back-end and of its formulas.
 //!
-//! Tests and benchmarks compare against these; nothing else calls them. Each result comes with
+//! [`evaluate`] computes an operation, and [`Expected::accepts`] compares a result with it:
+//!
+//! ```
+//! # #[cfg(not(target_arch = "wasm32"))] {
+//! use relampago::{GpuDevice, Op, reference::evaluate};
+//!
+//! let x = [-1.0, 0.5, 2.0];
+//! let y = GpuDevice::new()?.run(&Op::Tanh, &[&x])?;
+//! let expected = evaluate(&Op::Tanh, &[&x]);
+//! assert!(expected.iter().zip(&y).all(|(expected, &y)| expected.accepts(y, Op::Tanh.ulp())));
+//! # }
+//! # Ok::<(), relampago::Error>(())
+//! ```
+//!
+//! Tests and benchmarks compare against the oracles; the library itself does not call them. Each result comes with
 //! its *condition-scaled magnitude*: the size of what was added up or amplified on the way to
 //! it. A sum of cancelling terms cannot be as exact as its small result would suggest, and the
 //! exponential of a rounded difference carries that difference's error; both are known from the
@@ -11,16 +25,17 @@
 
 mod axes;
 mod bytes;
-mod transformer;
+mod llm_ops;
 
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
 use axes::{concat_rows, rearrange, reduce_axis};
 use bytes::{pack_bytes, unpack_bytes};
-use transformer::{attention, gather_rows, rope, take_along_rows, top_k};
+use llm_ops::{attention, gather_rows, rope, take_along_rows, top_k};
 
 /// A true result and the magnitude that its error is measured against.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Expected {
     /// The result, exact to `f64`.
     pub value: f64,
@@ -68,7 +83,10 @@ impl Expected {
     }
 }
 
-/// Evaluates one operation whose inputs have been validated.
+/// Evaluates one operation.
+///
+/// # Panics
+/// For inputs that the operation refuses on every device.
 pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
     let x = inputs[0];
     match *op {

@@ -6,6 +6,12 @@
 //! ([`crate::GpuDevice::matmul_view_async`]) and reductions ([`BoundView::reduce`],
 //! [`PartitionView::reduce`]) read the data in place.
 
+// The files:
+//
+// - `bound` ties a shape to a slice and checks its bounds once, `planes` cuts a view into the parts that kernels read,
+//   `partition` cuts it into tiles.
+// - `quantized` has weights of few bits.
+
 mod bound;
 #[cfg_attr(not(feature = "llm-core"), allow(dead_code, unreachable_pub))]
 pub(crate) mod cache_type;

@@ -54,11 +54,9 @@ fn accumulated_products_match_f64() {
                 let (b, stored_b) = matrix(&mut random, [k, n], transpose_b);
                 let before = random.values(m * n);
                 let mut c = before.clone();
-                let options = Matmul {
-                    transpose_a,
-                    transpose_b,
-                    ..Matmul::new(m, k, n)
-                };
+                let mut options = Matmul::new(m, k, n);
+                options.transpose_a = transpose_a;
+                options.transpose_b = transpose_b;
                 device
                     .matmul_add(&stored_a, &stored_b, &mut c, options)
                     .unwrap();

@@ -167,7 +167,7 @@ impl Rig {
         let x = batch.placeholder(values.len());
         let y = batch.tanh(x);
         let z = batch.softmax_rows(y, SIDES[2], SIDES[2]);
-        let program = batch.compile_sync(&[z]).unwrap();
+        let program = batch.compile(&[z]).unwrap();
         let devices = [device.clone(), device.clone()];
         let pool = GpuDevicePool::from_devices(devices)
             .unwrap()

@@ -152,15 +152,9 @@ fn softmax_and_layer_norm() {
 #[ignore = "needs an NVIDIA GPU"]
 fn attention_of_equal_keys_is_the_mean_of_values() {
     let device = device();
-    let shape = AttentionShape {
-        batch: 2,
-        heads: 4,
-        kv_heads: 2,
-        seq_q: 3,
-        seq_k: 5,
-        dim: 64,
-        causal: false,
-    };
+    let shape = AttentionShape::new(2, 4, 3, 64)
+        .with_kv_heads(2)
+        .with_keys(5);
     let (q, k) = (numbers(2 * 4 * 3 * 64), vec![0.5; 2 * 2 * 5 * 64]);
     let v = numbers(k.len());
     let [on_q, on_k, on_v] = [&q, &k, &v].map(|x| device.upload(x).unwrap());
@@ -177,11 +171,7 @@ fn attention_of_equal_keys_is_the_mean_of_values() {
             / 5.0;
         assert!((o - mean).abs() < 1e-5, "{i}: {o}, not {mean}");
     }
-    let shape = AttentionShape {
-        kv_heads: 3,
-        ..shape
-    };
-    let error = device.attention([&on_q, &on_k, &on_v], &mut o, shape);
+    let error = device.attention([&on_q, &on_k, &on_v], &mut o, shape.with_kv_heads(3));
     assert!(matches!(error, Err(Error::Ptx(_))), "{error:?}");
 }
 
@@ -269,15 +259,10 @@ fn attention_of_all_types() {
         (96, 20, 33, false),
     ] {
         let (batch, heads, kv_heads) = (2, 4, 2);
-        let shape = AttentionShape {
-            batch,
-            heads,
-            kv_heads,
-            seq_q,
-            seq_k,
-            dim,
-            causal,
-        };
+        let mut shape = AttentionShape::new(batch, heads, seq_q, dim)
+            .with_kv_heads(kv_heads)
+            .with_keys(seq_k);
+        shape.causal = causal;
         let host =
             [heads * seq_q, kv_heads * seq_k, kv_heads * seq_k].map(|n| numbers(2 * n * dim));
         let [q, k, v] = host.each_ref().map(|x| device.upload(x).unwrap());

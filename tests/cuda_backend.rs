@@ -118,10 +118,10 @@ fn batches_and_programs_give_the_values_of_simd() {
         let mut batch = GpuCommandBatch::new(device.clone());
         let [a, b] = [batch.placeholder(x.len()), batch.upload(&weights)];
         let outputs = mixed_graph(&mut batch, a, b);
-        let program = batch.compile_sync(&outputs).unwrap();
-        of_device.extend(program.read_sync(&[(&y).into()]).unwrap());
+        let program = batch.compile(&outputs).unwrap();
+        of_device.extend(program.read(&[(&y).into()]).unwrap());
         let argument = device.upload(&x).unwrap();
-        for buffer in program.run_sync(&[(&argument).into()]).unwrap() {
+        for buffer in program.run(&[(&argument).into()]).unwrap() {
             of_device.push(buffer.read().unwrap());
         }
         results.push(of_device);
@@ -140,9 +140,9 @@ fn results_of_a_run_are_the_next_ones_arguments() {
     let one = batch.upload(&[1.0; 3]);
     let next = batch.vec_add(x, one);
     let other = batch.neg(next);
-    let program = batch.compile_sync(&[next, other]).unwrap();
+    let program = batch.compile(&[next, other]).unwrap();
     let results = program
-        .run_n_sync(&[(&[0.0, 1.0, 2.0]).into()], 5, &[(0, 0)])
+        .run_n(&[(&[0.0, 1.0, 2.0]).into()], 5, &[(0, 0)])
         .unwrap();
     assert_eq!(results[0].read().unwrap(), [5.0, 6.0, 7.0]);
     assert_eq!(results[1].read().unwrap(), [-5.0, -6.0, -7.0]);
@@ -168,11 +168,11 @@ fn kernels_are_timed_on_both_back_ends() {
     let x = batch.placeholder(70 * 300);
     let weights = batch.placeholder(300 * 40);
     let outputs = mixed_graph(&mut batch, x, weights);
-    let program = batch.compile_sync(&outputs).unwrap();
+    let program = batch.compile(&outputs).unwrap();
     let values = [numbers(70 * 300), numbers(300 * 40)];
     let arguments = [(&values[0]).into(), (&values[1]).into()];
     let start = std::time::Instant::now();
-    let timed = program.time_sync(&arguments).unwrap();
+    let timed = program.time(&arguments).unwrap();
     let elapsed = start.elapsed();
     let times: Vec<_> = timed.kernels.iter().map(|kernel| kernel.time).collect();
     println!("{timed}");

@@ -29,15 +29,9 @@ fn conv() -> impl Strategy<Value = Conv2d> {
     let padding = prop_oneof![Just(Padding::Valid), Just(Padding::Same)];
     (dim(), dim(), dim(), dim(), dim(), dim(), padding).prop_map(
         |(input_rows, input_cols, kernel_rows, kernel_cols, stride_rows, stride_cols, padding)| {
-            Conv2d {
-                input_rows,
-                input_cols,
-                kernel_rows,
-                kernel_cols,
-                stride_rows,
-                stride_cols,
-                padding,
-            }
+            Conv2d::valid(input_rows, input_cols, kernel_rows, kernel_cols)
+                .with_stride(stride_rows, stride_cols)
+                .with_padding(padding)
         },
     )
 }
@@ -62,12 +56,11 @@ fn layer() -> impl Strategy<Value = ConvLayer> {
 
 fn matmul() -> impl Strategy<Value = Matmul> {
     (dim(), dim(), dim(), any::<bool>(), any::<bool>()).prop_map(
-        |(m, k, n, transpose_a, transpose_b)| Matmul {
-            m,
-            k,
-            n,
-            transpose_a,
-            transpose_b,
+        |(m, k, n, transpose_a, transpose_b)| {
+            let mut options = Matmul::new(m, k, n);
+            options.transpose_a = transpose_a;
+            options.transpose_b = transpose_b;
+            options
         },
     )
 }
@@ -75,16 +68,17 @@ fn matmul() -> impl Strategy<Value = Matmul> {
 fn rope() -> impl Strategy<Value = Rope> {
     let counts = (dim(), dim(), dim(), dim(), dim());
     (counts, any::<bool>(), value()).prop_map(
-        |((tokens, heads, half, rotated, first), interleaved, base)| Rope {
+        |((tokens, heads, half, rotated, first), interleaved, base)| {
+            let head_len = half.saturating_mul(2);
+            let mut rope = Rope::new(tokens, heads, head_len)
+                .with_first(first)
+                .with_base(0.75 + base.abs());
             // Half of them rotate the whole head, and most can.
-            rotated: if rotated % 2 == 0 {
-                half.saturating_mul(2)
-            } else {
-                rotated
-            },
-            interleaved,
-            base: 0.75 + base.abs(),
-            ..Rope::new(tokens, heads, half.saturating_mul(2)).with_first(first)
+            if rotated % 2 != 0 {
+                rope.rotated = rotated;
+            }
+            rope.interleaved = interleaved;
+            rope
         },
     )
 }
@@ -96,19 +90,18 @@ fn attention() -> impl Strategy<Value = Attention> {
     (counts, causal, window, scores).prop_map(
         |((tokens, group, kv_heads, head_len, positions, first), causal, window, scores)| {
             let heads = group.saturating_mul(kv_heads);
-            let attention = Attention::new(tokens, heads, head_len).with_kv_heads(kv_heads);
-            Attention {
-                positions: if causal {
-                    first.saturating_add(tokens)
-                } else {
-                    positions
-                },
-                causal: causal.then_some(first),
-                window: window.filter(|_| causal),
-                soft_cap: scores.0.map(f32::abs),
-                scale: scores.1,
-                ..attention
-            }
+            let mut attention = Attention::new(tokens, heads, head_len)
+                .with_kv_heads(kv_heads)
+                .with_scale(scores.1);
+            attention.positions = if causal {
+                first.saturating_add(tokens)
+            } else {
+                positions
+            };
+            attention.causal = causal.then_some(first);
+            attention.window = window.filter(|_| causal);
+            attention.soft_cap = scores.0.map(f32::abs);
+            attention
         },
     )
 }

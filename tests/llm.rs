@@ -34,10 +34,14 @@ mod lora;
 mod odd_schemas;
 #[path = "llm/prompts.rs"]
 mod prompts;
+#[path = "support/random_models.rs"]
+mod random_models;
 #[path = "llm/refused_keys.rs"]
 mod refused_keys;
 #[path = "llm/sampled.rs"]
 mod sampled;
+#[path = "llm/services.rs"]
+mod services;
 #[path = "llm/sessions.rs"]
 mod sessions;
 #[path = "llm/split.rs"]
@@ -45,8 +49,6 @@ mod split;
 mod support;
 #[path = "llm/templates.rs"]
 mod templates;
-#[path = "support/transformer.rs"]
-mod transformer;
 #[path = "llm/vocabularies.rs"]
 mod vocabularies;
 #[path = "support/vocabulary.rs"]
@@ -56,6 +58,7 @@ mod windows;
 #[path = "llm/words.rs"]
 mod words;
 
+use random_models::{GEMMA, LLAMA, SHAPES, TYPES, random_model};
 use relampago::InstructionSet;
 use relampago::llm::{
     EmbedOptions, FinishReason, GenerateOptions, GgufWriter, LanguageModel, LoadOptions,
@@ -64,7 +67,6 @@ use relampago::llm::{
 use relampago::{Backend, GpuDevice};
 use std::path::PathBuf;
 use support::Random;
-use transformer::{GEMMA, LLAMA, SHAPES, TYPES, random_model};
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;

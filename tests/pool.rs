@@ -177,8 +177,8 @@ fn divided_graphs_have_their_weights_on_every_device() {
     let x = Random(12).values(900 * 16);
     for kind in [gpus, vec![simd(), simd()]] {
         let (batch, outputs) = perceptron(&kind[0]);
-        let whole = batch.compile_sync(&outputs).unwrap();
-        let whole = whole.read_sync(&[(&x).into()]).unwrap();
+        let whole = batch.compile(&outputs).unwrap();
+        let whole = whole.read(&[(&x).into()]).unwrap();
         let program = pool(&kind).compile(&batch, &outputs).unwrap();
         assert_eq!(program.parts(), 7);
         for _ in 0..3 {
@@ -200,8 +200,8 @@ fn job_survives_a_lost_device() {
         let devices = [lost, logical().0, logical().0];
         let (batch, outputs) = perceptron(&devices[1]);
         let program = pool(&devices).compile(&batch, &outputs).unwrap();
-        let whole = batch.compile_sync(&outputs).unwrap();
-        let whole = whole.read_sync(&[(&x).into()]).unwrap();
+        let whole = batch.compile(&outputs).unwrap();
+        let whole = whole.read(&[(&x).into()]).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_micros(after));

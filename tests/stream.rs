@@ -89,8 +89,8 @@ fn stream_matches_read() {
     for pool in pools() {
         let device = pool.device().unwrap().clone();
         let (batch, outputs) = layer(&device, rows);
-        let whole = batch.compile_sync(&outputs).unwrap();
-        let whole = whole.read_sync(&[(&x).into(), (&gain).into()]).unwrap();
+        let whole = batch.compile(&outputs).unwrap();
+        let whole = whole.read(&[(&x).into(), (&gain).into()]).unwrap();
         let program = pool.compile(&batch, &outputs).unwrap();
         assert_eq!(program.parts(), 10);
         let (results, questions) = stream(&program, &[&x, &gain], &[rows * 24, rows * 7]).unwrap();

@@ -198,7 +198,7 @@ fn row(device: &GpuDevice, task: Task, rounds: usize) -> Result<Row> {
     for op in task.ops {
         result = vec![batch.record(op, &result)];
     }
-    let program = batch.compile_sync(&result)?;
+    let program = batch.compile(&result)?;
     let time = rate(device, &program, rounds)?;
     Ok(Row {
         name: task.name,
@@ -227,7 +227,7 @@ fn layer(name: String, options: ConvLayer) -> Task {
 /// busy GPU's clock is several times an idle one's, so each submission lasts a while.
 pub(crate) fn rate(device: &GpuDevice, program: &Program, rounds: usize) -> Result<f64> {
     let run = |times: usize| -> Result<f64> {
-        let results = program.run_n_sync(&[], times, &[])?;
+        let results = program.run_n(&[], times, &[])?;
         let start = Instant::now();
         wait(device)?;
         let time = start.elapsed().as_secs_f64();

@@ -54,7 +54,7 @@ pub(crate) fn rows(
     })?;
     let program = program(device)?;
     alone("relu → scale → add 1000000, a program", &mut |_| {
-        let results = program.read_sync(&[black_box(&x[..]).into()])?;
+        let results = program.read(&[black_box(&x[..]).into()])?;
         black_box(results);
         Ok(())
     })?;
@@ -169,5 +169,5 @@ fn program(device: &GpuDevice) -> relampago::Result<Program> {
     let y = batch.relu(x);
     let z = batch.scale(y, 0.5);
     let sum = batch.vec_add(z, x);
-    batch.compile_sync(&[sum])
+    batch.compile(&[sum])
 }

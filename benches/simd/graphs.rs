@@ -38,7 +38,7 @@ fn program(
     let mut batch = GpuCommandBatch::new(team.device.clone());
     batch.set_optimised(optimised);
     let y = record(&mut batch);
-    Ok(batch.compile_sync(&[y])?)
+    Ok(batch.compile(&[y])?)
 }
 
 /// Programs beside each other on the same values, and a loop.
@@ -54,7 +54,7 @@ fn row(
     for (name, program) in programs {
         let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
         contestants.push(Contestant::new(name, move || {
-            let _ = program.run_sync(&arguments);
+            let _ = program.run(&arguments);
         }));
     }
     if let Some((name, run)) = plain {

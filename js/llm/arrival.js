@@ -9,9 +9,6 @@ export class Arrival {
     #model;
     #size;
     #options;
-    #read = 0;
-    /** The bytes at which to look for the end of the metadata. */
-    #next = 0;
     #written = Promise.resolve();
     #isFreed = false;
 
@@ -39,12 +36,6 @@ export class Arrival {
             return this.#model.write(piece);
         }
         this.#bytes.write(piece);
-        this.#read += piece.length;
-        if (this.#read < this.#next) {
-            return;
-        }
-        // Each attempt reads all from the beginning, so the next one is at twice as many bytes.
-        this.#next = 2 * this.#read;
         if (this.#bytes.hasHead(this.#size)) {
             this.#model = await this.#device.begin(this.#takeBytes(), this.#size, this.#options);
         }

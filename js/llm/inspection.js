@@ -38,16 +38,12 @@ async function readHead(engine, source, signal, stop) {
     const file = await open(source, { cache: false, signal, partBytes: PART_BYTES });
     try {
         const { size } = file;
-        let [read, next] = [0, PART_BYTES];
         for await (const piece of split(file.pieces(), PART_BYTES)) {
             stop();
             await engine.write(piece);
-            read += piece.length;
-            // Each attempt reads all from the beginning, so the next one is at twice as many bytes.
-            if (read >= next && (await engine.hasHead(size))) {
+            if (await engine.hasHead(size)) {
                 break;
             }
-            next = read < next ? next : 2 * read;
         }
         return size;
     } finally {

@@ -13,7 +13,8 @@ export function bundle(target) {
   const folder = join(repository, 'target/pkg-tests/ptx-bundle');
   const example = ['-p', 'relampago', '-p', 'xtask', '--all-features', '--example', 'ptx_bundle'];
   execFileSync('cargo', ['build', '--quiet', ...example], { cwd: repository, stdio: 'pipe' });
-  execFileSync(join(repository, 'target/debug/examples/ptx_bundle'), [target, folder], { stdio: 'pipe' });
+  const built = process.env.CARGO_TARGET_DIR ?? join(repository, 'target');
+  execFileSync(join(built, 'debug/examples/ptx_bundle'), [target, folder], { stdio: 'pipe' });
   return folder;
 }
 

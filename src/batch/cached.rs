@@ -24,8 +24,8 @@ impl GpuCommandBatch {
     /// let mut batch = GpuCommandBatch::new(cache.device().clone());
     /// let x = batch.placeholder(2);
     /// let y = batch.matmul_cached(&cache, "layer 1", x, 1);
-    /// let program = batch.compile_sync(&[y])?;
-    /// assert_eq!(program.read_sync(&[(&[1.0, 10.0]).into()])?, [[41.0, 52.0, 63.0]]);
+    /// let program = batch.compile(&[y])?;
+    /// assert_eq!(program.read(&[(&[1.0, 10.0]).into()])?, [[41.0, 52.0, 63.0]]);
     /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```

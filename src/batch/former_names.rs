@@ -1,25 +1,21 @@
-//! Asynchronous methods under the names that they had before all of those ended in `_async`.
+//! Names that methods had before: futures whose names did not end in `_async`, and blocking methods that ended in `_sync`.
 
-use crate::batch::{Argument, BufferId, GpuCommandBatch, Program};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::batch::{Argument, Program};
+use crate::batch::{BufferId, GpuCommandBatch};
+#[cfg(not(target_arch = "wasm32"))]
 use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::graph::Explanation;
 
-/// Former names.
+/// The futures of trueno's `GpuCommandBatch`.
 impl GpuCommandBatch {
-    /// The former name of [`GpuCommandBatch::compile_async`].
-    ///
-    /// # Errors
-    /// The errors of [`GpuCommandBatch::compile_async`].
-    #[deprecated(note = "use `compile_async`")]
-    pub async fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
-        self.compile_async(outputs).await
-    }
-
     /// The former name of [`GpuCommandBatch::execute_async`].
     ///
     /// # Errors
     /// The errors of [`GpuCommandBatch::execute_async`].
-    #[deprecated(note = "use `execute_async`")]
+    #[deprecated(note = "use `execute_async`, or `execute_sync`, which blocks")]
     pub async fn execute(&mut self) -> Result<()> {
         self.execute_async().await
     }
@@ -28,43 +24,51 @@ impl GpuCommandBatch {
     ///
     /// # Errors
     /// The errors of [`GpuCommandBatch::read_async`].
-    #[deprecated(note = "use `read_async`")]
+    #[deprecated(note = "use `read_async`, or `read_sync`, which blocks")]
     pub async fn read(&self, id: BufferId) -> Result<Vec<f32>> {
         self.read_async(id).await
     }
 }
 
 /// Former names.
+#[cfg(not(target_arch = "wasm32"))]
+impl GpuCommandBatch {
+    /// The former name of [`GpuCommandBatch::compile`].
+    #[deprecated(note = "use `compile`")]
+    pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
+        self.compile(outputs)
+    }
+}
+
+/// Former names.
+#[cfg(not(target_arch = "wasm32"))]
 impl Program {
-    /// The former name of [`Program::run_async`].
-    ///
-    /// # Errors
-    /// The errors of [`Program::run_async`].
-    #[deprecated(note = "use `run_async`")]
-    pub async fn run(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
-        self.run_async(arguments).await
+    /// The former name of [`Program::run`].
+    #[deprecated(note = "use `run`")]
+    pub fn run_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
+        self.run(arguments)
     }
 
-    /// The former name of [`Program::read_async`].
-    ///
-    /// # Errors
-    /// The errors of [`Program::read_async`].
-    #[deprecated(note = "use `read_async`")]
-    pub async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
-        self.read_async(arguments).await
+    /// The former name of [`Program::read`].
+    #[deprecated(note = "use `read`")]
+    pub fn read_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+        self.read(arguments)
     }
 
-    /// The former name of [`Program::run_n_async`].
-    ///
-    /// # Errors
-    /// The errors of [`Program::run_n_async`].
-    #[deprecated(note = "use `run_n_async`")]
-    pub async fn run_n(
+    /// The former name of [`Program::time`].
+    #[deprecated(note = "use `time`")]
+    pub fn time_sync(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
+        self.time(arguments)
+    }
+
+    /// The former name of [`Program::run_n`].
+    #[deprecated(note = "use `run_n`")]
+    pub fn run_n_sync(
         &self,
         arguments: &[Argument<'_>],
         times: usize,
         feedback: &[(usize, usize)],
     ) -> Result<Vec<DeviceBuffer>> {
-        self.run_n_async(arguments, times, feedback).await
+        self.run_n(arguments, times, feedback)
     }
 }

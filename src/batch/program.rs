@@ -20,8 +20,8 @@ use crate::graph::{Node, Plan};
 /// let x = batch.placeholder(3);
 /// let y = batch.relu(x);
 /// let z = batch.scale(y, 2.0);
-/// let program = batch.compile_sync(&[z])?;
-/// assert_eq!(program.read_sync(&[(&[1.0, -2.0, 3.0]).into()])?, [[2.0, 0.0, 6.0]]);
+/// let program = batch.compile(&[z])?;
+/// assert_eq!(program.read(&[(&[1.0, -2.0, 3.0]).into()])?, [[2.0, 0.0, 6.0]]);
 /// assert_eq!(program.explain().kernels.len(), 1);
 /// # }
 /// # Ok::<(), relampago::Error>(())
@@ -214,22 +214,22 @@ impl Program {
 #[cfg(not(target_arch = "wasm32"))]
 impl Program {
     /// Blocking version of [`Program::run_async`].
-    pub fn run_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
+    pub fn run(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
         crate::runtime::block_on(self.run_async(arguments))
     }
 
     /// Blocking version of [`Program::read_async`].
-    pub fn read_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+    pub fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         crate::runtime::block_on(self.read_async(arguments))
     }
 
     /// Blocking version of [`Program::time_async`].
-    pub fn time_sync(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
+    pub fn time(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
         crate::runtime::block_on(self.time_async(arguments))
     }
 
     /// Blocking version of [`Program::run_n_async`].
-    pub fn run_n_sync(
+    pub fn run_n(
         &self,
         arguments: &[Argument<'_>],
         times: usize,

@@ -9,6 +9,7 @@ use crate::ops::shape::check_len;
 
 /// An argument for a placeholder of a [`Program`](crate::Program).
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Argument<'a> {
     /// Elements in host memory, copied to the device.
     Values(&'a [f32]),

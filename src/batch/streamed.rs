@@ -135,7 +135,7 @@ mod tests {
         let device = GpuDevice::builder().backend(Backend::Simd).build();
         let mut batch = GpuCommandBatch::new(device.unwrap());
         let last = record(&mut batch);
-        batch.compile_sync(&[last]).unwrap()
+        batch.compile(&[last]).unwrap()
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
                 batch.mul(biased, x)
             });
             assert_eq!(program.streamable(), Some(len));
-            let expected = program.read_sync(&[(&inputs[0]).into(), (&inputs[1]).into()]);
+            let expected = program.read(&[(&inputs[0]).into(), (&inputs[1]).into()]);
             let inputs = [&inputs[0][..], &inputs[1]];
             let mut slices = Slices {
                 inputs: &inputs,

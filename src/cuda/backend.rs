@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::buffer::CudaBuffer;
 use super::device::CudaDevice;
-use super::error::Error;
 use super::event::Event;
 use super::ops::LARGEST;
 use super::plan::CudaValues;
@@ -18,7 +17,7 @@ pub(crate) struct CudaBackend {
     pub(super) device: CudaDevice,
     cpu: Cpu,
     #[cfg(feature = "llm-core")]
-    pub(super) passes: super::transformer::PassTurns,
+    pub(super) passes: super::steps::PassTurns,
 }
 
 /// A back-end that its users share.
@@ -88,7 +87,7 @@ impl Work {
 }
 
 impl CudaBackend {
-    /// Opens the first NVIDIA GPU. What has no kernel there runs on `cpu`.
+    /// Opens the first NVIDIA GPU. Operations without a kernel there run on `cpu`.
     ///
     /// # Errors
     /// `NoGpu` where there is no driver or no GPU.
@@ -98,7 +97,7 @@ impl CudaBackend {
             device,
             cpu,
             #[cfg(feature = "llm-core")]
-            passes: super::transformer::PassTurns::default(),
+            passes: super::steps::PassTurns::default(),
         })
     }
 
@@ -212,24 +211,5 @@ impl CudaBackend {
             }
         }
         Ok(y)
-    }
-}
-
-impl From<Error> for crate::error::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NoDriver { .. } | Error::NoDevice { .. } => crate::error::Error::NoGpu {
-                reason: error.to_string(),
-            },
-            Error::OutOfMemory { bytes } => crate::error::Error::OutOfMemory { bytes },
-            Error::Limit { what, value, limit } => crate::error::Error::LimitExceeded {
-                what,
-                value: value as u64,
-                limit: limit as u64,
-            },
-            other => crate::error::Error::Gpu {
-                message: other.to_string(),
-            },
-        }
     }
 }

@@ -41,7 +41,7 @@ pub struct CudaBuffer<T> {
 pub(super) struct Memory {
     context: Arc<Context>,
     address: sys::CUdeviceptr,
-    pub(super) marks: LastUses,
+    pub(super) last_uses: LastUses,
 }
 
 impl Memory {
@@ -54,7 +54,7 @@ impl Memory {
         Ok(Memory {
             context: context.clone(),
             address,
-            marks: LastUses::default(),
+            last_uses: LastUses::default(),
         })
     }
 }
@@ -63,7 +63,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // Wait for the streams that use the memory. After a failure nothing runs any more, so the
         // result is ignored.
-        let _ = self.marks.wait(true);
+        let _ = self.last_uses.wait(true);
         if self.context.enter().is_ok() {
             // SAFETY: this owns the address, which is not used any more. The call waits for kernels
             // of the default queue that still use it.
@@ -111,7 +111,7 @@ impl<T: Element> CudaBuffer<T> {
     /// Declares a read of the buffer.
     pub(super) fn input(&self) -> MemoryUse<'_> {
         MemoryUse {
-            marks: &self.memory.marks,
+            last_uses: &self.memory.last_uses,
             memory: Some(&self.memory),
             writes: false,
         }

@@ -78,5 +78,88 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns the error's code, which is the same in every release and that of the crate's [`Error`](crate::Error).
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::NoDriver { .. } | Error::NoDevice { .. } => "NO_GPU",
+            Error::Driver { .. } | Error::Compile { .. } | Error::CaptureEnded => "GPU",
+            Error::OutOfMemory { .. } => "OUT_OF_MEMORY",
+            Error::Ptx(error) => error.code(),
+            Error::Length { .. } => "LENGTH_MISMATCH",
+            Error::Foreign { .. } => "FOREIGN",
+            Error::Limit { .. } => "LIMIT_EXCEEDED",
+        }
+    }
+}
+
+/// The crate's error with the same code and facts.
+impl From<Error> for crate::error::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoDriver { .. } | Error::NoDevice { .. } => Self::NoGpu {
+                reason: error.to_string(),
+            },
+            Error::Driver { .. } | Error::Compile { .. } | Error::CaptureEnded => Self::Gpu {
+                message: error.to_string(),
+            },
+            Error::OutOfMemory { bytes } => Self::OutOfMemory { bytes },
+            Error::Ptx(error) => error.into(),
+            Error::Length {
+                what,
+                expected,
+                actual,
+            } => Self::LengthMismatch {
+                what,
+                expected,
+                actual,
+                reason: "",
+            },
+            Error::Foreign { what } => Self::Foreign {
+                what,
+                owner: "device",
+            },
+            Error::Limit { what, value, limit } => Self::LimitExceeded {
+                what,
+                value: value as u64,
+                limit: limit as u64,
+            },
+        }
+    }
+}
+
 /// The module's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_crates_error_has_the_same_code() {
+        let ptx = ptx::Error::UnknownTarget {
+            name: "sm_1".to_owned(),
+        };
+        let (what, reason) = ("x", String::new());
+        for error in [
+            Error::NoDriver { reason },
+            Error::CaptureEnded,
+            Error::OutOfMemory { bytes: 4 },
+            Error::Ptx(ptx),
+            Error::Length {
+                what,
+                expected: 2,
+                actual: 1,
+            },
+            Error::Foreign { what },
+            Error::Limit {
+                what,
+                value: 2,
+                limit: 1,
+            },
+        ] {
+            let code = error.code();
+            assert_eq!(crate::error::Error::from(error).code(), code);
+        }
+    }
+}

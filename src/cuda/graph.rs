@@ -41,7 +41,7 @@ impl CudaDevice {
         Ok(Graph {
             run: Run::new(self, &template)?,
             uses: kept.memory,
-            marks: LastUses::default(),
+            last_uses: LastUses::default(),
             _kernels: kept.kernels,
         })
     }
@@ -158,7 +158,7 @@ pub struct Graph {
     run: Run,
     uses: Vec<(Arc<Memory>, bool)>,
     /// The last runs of this graph, which never overlap.
-    marks: LastUses,
+    last_uses: LastUses,
     _kernels: Vec<Arc<super::launch::Loaded>>,
 }
 
@@ -177,12 +177,12 @@ impl Graph {
             return Err(Error::Foreign { what: "stream" });
         }
         let own = MemoryUse {
-            marks: &self.marks,
+            last_uses: &self.last_uses,
             memory: None,
             writes: true,
         };
         let buffers = self.uses.iter().map(|(memory, writes)| MemoryUse {
-            marks: &memory.marks,
+            last_uses: &memory.last_uses,
             memory: Some(memory),
             writes: *writes,
         });
@@ -195,6 +195,6 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         // After a failure nothing runs any more, so the result is ignored.
-        let _ = self.marks.wait(true);
+        let _ = self.last_uses.wait(true);
     }
 }

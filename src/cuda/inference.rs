@@ -11,6 +11,7 @@ use relampago_ptx::{AttentionKernel, PtxType, QuantizeKernel, Target};
 /// The sizes of attention. `q` and the result have shape `batch × heads × seq_q × dim`, `k` and `v`
 /// have shape `batch × kv_heads × seq_k × dim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AttentionShape {
     /// The number of sequences, at most 65,535 (the limit of a grid axis).
     pub batch: usize,
@@ -35,6 +36,40 @@ const FEW_QUERIES: usize = 16;
 const MOST_BLOCKS: usize = 65_535;
 
 impl AttentionShape {
+    /// Creates the sizes for as many keys as queries, with keys and values for each head and without a causal mask.
+    pub const fn new(batch: usize, heads: usize, seq: usize, dim: usize) -> Self {
+        Self {
+            batch,
+            heads,
+            kv_heads: heads,
+            seq_q: seq,
+            seq_k: seq,
+            dim,
+            causal: false,
+        }
+    }
+
+    /// Returns the sizes with this number of key and value heads.
+    #[must_use]
+    pub const fn with_kv_heads(self, kv_heads: usize) -> Self {
+        Self { kv_heads, ..self }
+    }
+
+    /// Returns the sizes with this number of keys in a sequence.
+    #[must_use]
+    pub const fn with_keys(self, seq_k: usize) -> Self {
+        Self { seq_k, ..self }
+    }
+
+    /// Returns the sizes with a causal mask.
+    #[must_use]
+    pub const fn causal(self) -> Self {
+        Self {
+            causal: true,
+            ..self
+        }
+    }
+
     fn check(&self) -> Result<()> {
         for (what, size) in [("batch", self.batch), ("heads", self.heads)] {
             if !(1..=MOST_BLOCKS).contains(&size) {

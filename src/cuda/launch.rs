@@ -6,6 +6,7 @@ use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
 use super::event;
+use super::ops::invalid;
 use super::queue::Submission;
 use cudarc::driver::sys;
 use relampago_ptx as ptx;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Argument {
     /// An address in GPU memory; for a tensor map, the address of the first matrix.
     Pointer(u64),
@@ -322,11 +324,16 @@ impl Loaded {
                 .and_then(|index| (&arguments).size(index))
                 .unwrap_or(0)
         };
-        let [rows, cols] = tensor.shape.map(|extent| match extent {
-            Extent::Param(name) => size(name),
-            Extent::Fixed(size) => size.into(),
-            Extent::Tiles(..) | Extent::Multiprocessors(_) | Extent::Share(..) => 0,
-        });
+        let side = |extent: Extent| match extent {
+            Extent::Param(name) => Ok(size(name)),
+            Extent::Fixed(size) => Ok(size.into()),
+            other => {
+                let requirement = "a number or a parameter";
+                Err(invalid("shape", other.to_string(), requirement))
+            }
+        };
+        let [rows, cols] = tensor.shape;
+        let (rows, cols) = (side(rows)?, side(cols)?);
         let planes = tensor.planes.iter().map(|name| size(name)).product::<u64>();
         let rank = if tensor.planes.is_empty() { 2 } else { 3 };
         let pitch = cols * u64::from(tensor.ty.bytes());

@@ -29,6 +29,16 @@
 //! [`Stream`]s run work concurrently, [`PinnedBuffer`]s make copies part of that work, and a
 //! [`Graph`] launches many operations by one call.
 
+// The files:
+//
+// - `driver` loads NVIDIA's driver, `context` opens a GPU, `compile` turns text into machine code and caches it,
+//   `launch` checks arguments, `ops` and `inference` choose kernels.
+// - `queue` orders work.
+// - `stream`, `graph` and `pinned` have the public types for queued work.
+// - `backend` runs the operations of a `GpuDevice`, `plan` runs batches and programs, `blocked_sum` runs matmuls that
+//   accumulate in blocks.
+// - `steps` launches the steps of language models.
+
 mod backend;
 mod bands;
 mod blocked_sum;
@@ -48,9 +58,9 @@ mod pinned;
 mod plan;
 mod queue;
 mod row_ops;
-mod stream;
 #[cfg(feature = "llm-core")]
-mod transformer;
+mod steps;
+mod stream;
 mod values;
 
 pub(crate) use backend::{CudaBackend, SharedCuda};

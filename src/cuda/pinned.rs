@@ -19,7 +19,7 @@ pub struct PinnedBuffer<T> {
     context: Arc<Context>,
     values: NonNull<T>,
     len: usize,
-    marks: LastUses,
+    last_uses: LastUses,
 }
 
 // SAFETY: this owns its elements, which are plain numbers.
@@ -48,7 +48,7 @@ impl<T: Element> PinnedBuffer<T> {
             // Pages are aligned for every element type.
             values: NonNull::new(address.cast()).ok_or(none)?,
             len,
-            marks: LastUses::default(),
+            last_uses: LastUses::default(),
         })
     }
 
@@ -67,7 +67,7 @@ impl<T: Element> PinnedBuffer<T> {
     /// # Errors
     /// [`Error::Driver`] if that work failed.
     pub fn as_slice(&self) -> Result<&[T]> {
-        self.marks.wait(false)?;
+        self.last_uses.wait(false)?;
         // SAFETY: there are that many elements, and nothing writes them: earlier writes have
         // finished, and later writes need the buffer exclusively.
         Ok(unsafe { std::slice::from_raw_parts(self.values.as_ptr(), self.len) })
@@ -78,7 +78,7 @@ impl<T: Element> PinnedBuffer<T> {
     /// # Errors
     /// [`Error::Driver`] if that work failed.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T]> {
-        self.marks.wait(true)?;
+        self.last_uses.wait(true)?;
         // SAFETY: there are that many elements, and nothing uses them, for the same reason.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.values.as_ptr(), self.len) })
     }
@@ -89,7 +89,7 @@ impl<T: Element> PinnedBuffer<T> {
 
     pub(super) fn input(&self) -> MemoryUse<'_> {
         MemoryUse {
-            marks: &self.marks,
+            last_uses: &self.last_uses,
             memory: None,
             writes: false,
         }
@@ -107,7 +107,7 @@ impl<T: Element> PinnedBuffer<T> {
 impl<T> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
         // After a failure nothing runs any more, so the result is ignored.
-        let _ = self.marks.wait(true);
+        let _ = self.last_uses.wait(true);
         if self.context.enter().is_ok() {
             // SAFETY: this owns the memory, and its uses have ended.
             let _ = unsafe { sys::cuMemFreeHost(self.values.as_ptr().cast()) };

@@ -67,7 +67,7 @@ impl Drop for RawStream {
 /// A read or write of memory by submitted work.
 #[derive(Clone, Copy)]
 pub(super) struct MemoryUse<'a> {
-    pub(super) marks: &'a LastUses,
+    pub(super) last_uses: &'a LastUses,
     /// The allocation that captured work keeps alive; `None` for memory that cannot be captured.
     pub(super) memory: Option<&'a Arc<Memory>>,
     pub(super) writes: bool,
@@ -233,7 +233,7 @@ impl RawStream {
         work: impl FnOnce(&mut Submission<'_>) -> Result<()>,
     ) -> Result<()> {
         for used in uses {
-            for mark in used.marks.before(used.writes) {
+            for mark in used.last_uses.before(used.writes) {
                 if mark.stream != self.number {
                     self.wait_for(&mark.end)?;
                 }
@@ -258,7 +258,7 @@ impl RawStream {
             return Err(error);
         }
         for used in uses {
-            used.marks.used(mark.clone(), used.writes);
+            used.last_uses.used(mark.clone(), used.writes);
         }
         done
     }

@@ -124,7 +124,7 @@ impl Gpu {
             pipelines: Pipelines::new(device.clone()),
             pool: Pool::new(device.clone(), &limits, further_usages),
             params: Params::default(),
-            half_precision: HalfPrecision::NotAsked,
+            half_precision: HalfPrecision::NotRequested,
             tuned: Choices::default(),
             adapter: describe(&device),
             limits: Limits {

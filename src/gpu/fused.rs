@@ -3,8 +3,8 @@
 //!
 //! A kernel reads its operands by `before0` and `before1` and passes what it stores through
 //! `after`. Where a graph computes an operand on the way, or goes on with the result, a function
-//! that does so takes the place of the kernel's own. What it reads is bound after the kernel's
-//! buffers, and its parameters stand after the kernel's.
+//! that does so takes the place of the kernel's own. Buffers that it reads are bound after the kernel's,
+//! and its parameters stand after the kernel's.
 
 mod custom;
 
@@ -28,9 +28,9 @@ pub(super) struct Fusion<'a> {
     pub(super) inputs: Vec<GpuBuffer>,
 }
 
-/// What is added to a kernel.
+/// Code that is fused into a kernel.
 #[derive(Default)]
-pub(crate) struct Addition {
+pub(crate) struct FusedCode {
     /// The functions that replace the kernel's own, and those that they call.
     functions: String,
     /// Which of the kernel's own they replace.
@@ -43,7 +43,7 @@ pub(crate) struct Addition {
     /// Declarations of the parameters, and their bits.
     fields: String,
     pub(super) params: Vec<u32>,
-    /// Whether one of them is 0 for [`Addition::make_opaque`].
+    /// Whether one of them is 0 for [`FusedCode::make_opaque`].
     has_zero: bool,
     /// Which inputs are bound after the kernel's own buffers, and how they are declared.
     pub(super) bound: Vec<(usize, &'static str)>,
@@ -55,7 +55,7 @@ pub(crate) struct Addition {
     pub(super) constants: Vec<(&'static str, u32)>,
 }
 
-impl Addition {
+impl FusedCode {
     pub(super) fn new(kernel: &Kernel) -> Self {
         Self {
             vectors: kernel.vectors,
@@ -65,18 +65,18 @@ impl Addition {
 
     /// Makes an elementwise kernel of one operation, whose parameters are zeros.
     pub(super) fn alone(function: &Function) -> Self {
-        let mut addition = Self::new(&kernels::ELEMENTWISE);
-        let name = addition.define(function, [0.0; 2]);
+        let mut fused_code = Self::new(&kernels::ELEMENTWISE);
+        let name = fused_code.define(function, [0.0; 2]);
         let mut operands = "value".to_owned();
         if function.text.get().contains("b: real") {
-            let _ = write!(operands, ", e{}[i]", addition.bind(1, false));
+            let _ = write!(operands, ", e{}[i]", fused_code.bind(1, false));
         }
         let _ = write!(
-            addition.functions,
+            fused_code.functions,
             "fn after(i: u32, value: real) -> real {{\nreturn {name}({operands});\n}}\n"
         );
-        addition.replaced.push("after".to_owned());
-        addition
+        fused_code.replaced.push("after".to_owned());
+        fused_code
     }
 
     /// Tells additions to the same kernel apart; empty where nothing is added.
@@ -99,7 +99,7 @@ impl Addition {
             .collect()
     }
 
-    /// Returns what a kernel's text with this addition proves. What is fused into a kernel may read outside of arrays.
+    /// Returns the bounds that a kernel's text with this code proves. Code of users may read outside of arrays.
     pub(super) fn proof(&self, kernel: &Kernel) -> Proof {
         if !self.customs.is_empty() {
             Proof::Nothing
@@ -152,7 +152,7 @@ impl Addition {
     }
 
     /// Keeps from compilers how a value came about: they may take (x − y) + y for x, which has other
-    /// digits and no NaN. What is combined with a zero that only the host knows is what it is.
+    /// digits and no NaN. A value combined with a zero that only the host knows keeps its bits.
     fn make_opaque(&mut self, value: &mut String) {
         if !self.has_zero {
             self.parameter("zero", "", "u32", 0);

@@ -1,7 +1,7 @@
 //! Lowering of operations to dispatches: the kernel, the number of workgroups and the parameters.
 
 use super::axes;
-use super::fused::Addition;
+use super::fused::FusedCode;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
 use super::row_ops;
@@ -118,7 +118,7 @@ pub(super) fn lower(
 pub(super) fn elementwise(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,
-    operations: &Addition,
+    operations: &FusedCode,
     output: &GpuBuffer,
 ) -> Result<()> {
     let vectors = output.len.div_ceil(4);

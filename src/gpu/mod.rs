@@ -1,8 +1,19 @@
 //! The wgpu back-end: WebGPU in the browser; Vulkan, Metal and DX12 natively.
 //!
-//! A [`Recorder`] turns operations into dispatches (`lower.rs`), and one submission of all of
-//! them into results (`readback.rs`). What it needs on the way comes from caches: pipelines and
-//! bind groups from `pipelines.rs`, buffers from `pool.rs`.
+//! The files:
+//!
+//! - `recorder` turns operations into dispatches and one submission ([`Recorder`]).
+//! - `lower`, `axes`, `matmul`, `matvec`, `subgroups`, `convolve2d` and `row_ops` choose the kernel.
+//! - `plan` records a graph's kernels, `fused` writes elementwise operations into them, `f16_matmul` multiplies in f16.
+//! - `pipelines`, `pool`, `params`, `texts` and `lru` are caches.
+//! - `tune` measures the candidates of an operation and stores the fastest, `persist` is the format of stored bytes.
+//! - `transfer` copies to and from mapped memory, `readback` waits.
+//! - `native/` has the parts for native targets: `open` finds adapters, `cache` stores pipelines on disk, `warmup`
+//!   fills it, `choices_file` keeps the choices of `tune`, `timestamps` measures kernels for `src/device/profile.rs`
+//!   and `Program::time_async`, `idle` keeps devices open whose driver cannot close them safely.
+//! - `browser/` has the counterparts for browsers, and `arrays`, which copies between JavaScript's arrays and buffers.
+//! - `health` turns failures into errors, `shaders` gives users the text of each kernel by name, `steps` records the
+//!   steps of language models.
 
 // Code that only native targets run is compiled for WebAssembly as well, where the linker removes it.
 #![cfg_attr(target_arch = "wasm32", allow(dead_code))]
@@ -32,6 +43,8 @@ mod recorder;
 mod row_ops;
 #[cfg(not(all(target_arch = "wasm32", feature = "js")))] // Its module loads the texts later.
 pub mod shaders;
+#[cfg(feature = "llm-core")]
+mod steps;
 #[cfg(not(target_arch = "wasm32"))]
 mod subgroups;
 #[cfg_attr(target_arch = "wasm32", path = "browser/mod.rs")]
@@ -43,8 +56,6 @@ mod texts;
 mod tiles;
 mod timestamps;
 mod transfer;
-#[cfg(feature = "llm-core")]
-mod transformer;
 mod tune;
 mod weights;
 

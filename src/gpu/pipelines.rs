@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::fused::Addition;
+use super::fused::FusedCode;
 use super::kernels::{KERNELS, Kernel};
 #[cfg(not(target_arch = "wasm32"))]
 use super::target::PipelineFile;
@@ -144,18 +144,18 @@ impl Pipelines {
     pub(super) fn pipeline(
         &self,
         kernel: &'static Kernel,
-        addition: &Addition,
+        fused_code: &FusedCode,
         group: u32,
     ) -> wgpu::ComputePipeline {
-        let key = addition.key();
-        let shape = Shape::of(kernel, addition.bound.len());
+        let key = fused_code.key();
+        let shape = Shape::of(kernel, fused_code.bound.len());
         let create = || {
-            let proof = addition.proof(kernel);
-            let module = self.create_module(kernel.name, addition.source(kernel), proof);
+            let proof = fused_code.proof(kernel);
+            let module = self.create_module(kernel.name, fused_code.source(kernel), proof);
             let group = [("GROUP", group.into())];
             let constants = &group[..usize::from(kernel.any_group)];
             #[cfg(not(target_arch = "wasm32"))]
-            let constants = &[constants, &addition.constants()].concat()[..];
+            let constants = &[constants, &fused_code.constants()].concat()[..];
             self.create_pipeline(kernel.name, &module, constants, shape)
         };
         if key.is_empty() {

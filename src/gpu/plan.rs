@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::context::Gpu;
-use super::fused::{Addition, Fusion};
+use super::fused::{FusedCode, Fusion};
 use super::recorder::{GpuBuffer, Recorder, Submitted};
 use super::texts::Texts;
 use crate::error::Result;
@@ -283,7 +283,7 @@ fn values(
 fn record_kernel<'g>(
     recorder: &mut Recorder<'g>,
     plan: &'g Plan,
-    (kernel, text): (&'g Kernel, &'g OnceLock<Addition>),
+    (kernel, text): (&'g Kernel, &'g OnceLock<FusedCode>),
     inputs: Vec<GpuBuffer>,
     output: &GpuBuffer,
 ) -> Result<()> {

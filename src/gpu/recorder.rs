@@ -11,7 +11,7 @@ use target::Uploads;
 use std::sync::{Arc, OnceLock};
 
 use super::context::Gpu;
-use super::fused::{Addition, Fusion, KERNEL_PARAMS};
+use super::fused::{FusedCode, Fusion, KERNEL_PARAMS};
 use super::health::Scopes;
 use super::kernels::{self, Kernel};
 use super::pipelines::{Composed, PARAMS_SIZE, Shape};
@@ -216,7 +216,7 @@ impl<'g> Recorder<'g> {
     pub(super) fn elementwise(
         &mut self,
         fusion: Fusion<'g>,
-        kept: &OnceLock<Addition>,
+        kept: &OnceLock<FusedCode>,
         output: &GpuBuffer,
     ) -> Result<()> {
         // The first step has an operand as long as the result, which no step computes.
@@ -231,15 +231,15 @@ impl<'g> Recorder<'g> {
             });
         };
         let x = fusion.inputs[input].clone();
-        let addition = if let Some(addition) = kept.get() {
-            addition
+        let fused_code = if let Some(fused_code) = kept.get() {
+            fused_code
         } else {
-            let mut addition = Addition::new(&kernels::ELEMENTWISE);
-            addition.after(first, fusion.chains[0])?;
-            kept.get_or_init(|| addition)
+            let mut fused_code = FusedCode::new(&kernels::ELEMENTWISE);
+            fused_code.after(first, fusion.chains[0])?;
+            kept.get_or_init(|| fused_code)
         };
         self.fusion = Some(fusion);
-        let recorded = super::lower::elementwise(self, &x, addition, output);
+        let recorded = super::lower::elementwise(self, &x, fused_code, output);
         self.fusion = None;
         recorded
     }
@@ -253,36 +253,36 @@ impl<'g> Recorder<'g> {
         output: &GpuBuffer,
         workgroups: usize,
     ) -> Result<()> {
-        let addition = self.addition(kernel, inputs, output)?;
-        self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
+        let fused_code = self.fused_code(kernel, inputs, output)?;
+        self.dispatch_with(kernel, &fused_code, params, inputs, output, workgroups)
     }
 
     /// Returns the code that the fused operations add to a kernel.
-    fn addition(
+    fn fused_code(
         &self,
         kernel: &Kernel,
         inputs: &[&GpuBuffer],
         output: &GpuBuffer,
-    ) -> Result<Addition> {
-        let mut addition = Addition::new(kernel);
+    ) -> Result<FusedCode> {
+        let mut fused_code = FusedCode::new(kernel);
         if let Some(fusion) = &self.fusion {
             for (place, input) in inputs.iter().enumerate() {
                 if let Some(chain) = input.chain {
-                    addition.before(place, fusion.chains[chain])?;
+                    fused_code.before(place, fusion.chains[chain])?;
                 }
             }
             if let Some(chain) = output.chain {
-                addition.after(Operand::Head, fusion.chains[chain])?;
+                fused_code.after(Operand::Head, fusion.chains[chain])?;
             }
         }
-        Ok(addition)
+        Ok(fused_code)
     }
 
     /// Records a kernel with its fused code.
     pub(super) fn dispatch_with(
         &mut self,
         kernel: &'static Kernel,
-        addition: &Addition,
+        fused_code: &FusedCode,
         params: &[u32],
         inputs: &[&GpuBuffer],
         output: &GpuBuffer,
@@ -291,7 +291,7 @@ impl<'g> Recorder<'g> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
         let mut buffers = buffers(inputs, &[output]);
         if let Some(fusion) = &self.fusion {
-            for &(input, _) in &addition.bound {
+            for &(input, _) in &fused_code.bound {
                 buffers.push(fusion.inputs[input].clone());
             }
         }
@@ -300,13 +300,13 @@ impl<'g> Recorder<'g> {
                 name: kernel.name,
                 pipeline: {
                     let group = self.gpu.adapter().group();
-                    self.gpu.pipelines.pipeline(kernel, addition, group)
+                    self.gpu.pipelines.pipeline(kernel, fused_code, group)
                 },
-                shape: Shape::of(kernel, addition.bound.len()),
+                shape: Shape::of(kernel, fused_code.bound.len()),
                 buffers,
                 grid: self.grid(workgroups)?,
             },
-            [params, &addition.params],
+            [params, &fused_code.params],
         );
         Ok(())
     }

@@ -14,7 +14,7 @@
 //! follow. `_any` kernels read arrays of any shape where the others read vectors of four elements. A few kernels
 //! need wgpu features for subgroups or f16.
 
-use super::fused::Addition;
+use super::fused::FusedCode;
 use super::kernels::{ALL, Function, TEXTS};
 
 /// Returns the names of all kernels: the elementwise operations by their names in [`crate::Op::name`], and the kernels
@@ -30,11 +30,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// kernel of this name.
 pub fn source(name: &str) -> Option<String> {
     if let Some(kernel) = ALL.iter().find(|kernel| kernel.name == name) {
-        return Some(Addition::new(kernel).source(kernel));
+        return Some(FusedCode::new(kernel).source(kernel));
     }
     if let Some((_, text)) = TEXTS.iter().find(|(other, _)| *other == name) {
         return Some((*text).to_owned());
     }
     let function = Function::named(name)?;
-    Some(Addition::alone(function).source(&super::kernels::ELEMENTWISE))
+    Some(FusedCode::alone(function).source(&super::kernels::ELEMENTWISE))
 }

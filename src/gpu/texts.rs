@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
-use super::fused::Addition;
+use super::fused::FusedCode;
 use crate::graph::Plan;
 
 /// The text of each kernel of a plan that is only a chain.
-pub(crate) struct Texts(Vec<OnceLock<Addition>>);
+pub(crate) struct Texts(Vec<OnceLock<FusedCode>>);
 
 impl Texts {
     pub(crate) fn new(plan: &Plan) -> Self {
@@ -14,7 +14,7 @@ impl Texts {
     }
 
     /// The text of a kernel, by its index in the plan.
-    pub(super) fn of(&self, kernel: usize) -> &OnceLock<Addition> {
+    pub(super) fn of(&self, kernel: usize) -> &OnceLock<FusedCode> {
         &self.0[kernel]
     }
 }

@@ -342,7 +342,7 @@ impl<'a> Fuser<'a> {
         }
     }
 
-    /// A step of the chain that consists of the nodes `steps`. What it repeats is added to `repeats`.
+    /// A step of the chain that consists of the nodes `steps`. Inputs that it repeats are added to `repeats`.
     fn step(
         &self,
         member: Member<'_>,

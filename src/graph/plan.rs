@@ -201,7 +201,7 @@ pub struct PlanSummary {
 }
 
 /// A place that a kernel reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BufferPlace {
     /// An input of the plan: an upload, a device buffer or a placeholder, by its index in the order

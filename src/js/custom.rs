@@ -109,7 +109,7 @@ impl JsBatch {
         parameters: Option<Numbers>,
     ) -> Result<Id, JsValue> {
         // Before the batch is in use: an array's getters may use it, too.
-        let call = || {
+        let call = || -> Result<_> {
             let inputs = convert::list(inputs.into(), "inputs")?;
             let ids = buffer_ids(&inputs, inputs.length(), &["inputs"])?;
             let mut values = Vec::new();

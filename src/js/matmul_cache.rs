@@ -93,7 +93,7 @@ impl JsBatch {
         input: Id,
         m: Count,
     ) -> Result<Id, JsValue> {
-        let call = || {
+        let call = || -> Result<_> {
             let (name, input) = (convert::text(&name, "name")?, buffer_id(&input, "input")?);
             Ok((name, input, usize::from_js(&m, "m")?))
         };
@@ -123,7 +123,7 @@ impl JsMatmulCache {
         options: WeightOptions,
         abort: Option<AbortOptions>,
     ) -> PromiseOfNothing {
-        let call = || {
+        let call = || -> Result<_> {
             let values = convert::copied(weights.into(), "weights")?;
             let options = Options::of(&options)?;
             check_len(
@@ -152,7 +152,7 @@ impl JsMatmulCache {
         options: BlockOptions,
         abort: Option<AbortOptions>,
     ) -> PromiseOfNothing {
-        let call = || {
+        let call = || -> Result<_> {
             let blocks = bytes(blocks.into(), "blocks")?;
             let Options { k, n, format, .. } = Options::of(&options)?;
             let weights = QuantizedWeights::from_blocks(&blocks, k, n, format)?;
@@ -176,7 +176,7 @@ impl JsMatmulCache {
         m: Count,
         abort: Option<AbortOptions>,
     ) -> PromiseOfValues {
-        let call = || {
+        let call = || -> Result<_> {
             let input = convert::copied(input.into(), "input")?;
             let m = usize::from_js(&m, "m")?;
             let name = convert::text(&name, "name")?;

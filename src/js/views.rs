@@ -203,7 +203,7 @@ impl JsDevice {
         b: Values,
         abort: Option<AbortOptions>,
     ) -> PromiseOfValues {
-        let call = || {
+        let call = || -> Result<_> {
             let views = (a_view.view()?, b_view.view()?);
             Ok((
                 self.handle()?,

@@ -4,7 +4,10 @@ use super::model::Model;
 use super::{get, integer, set, to_js};
 use crate::device::{Backend, GpuDevice};
 use crate::error::Error;
-use crate::llm::{CacheType, Gguf, Inspection, LanguageModel, LoadOptions, chat_template};
+use crate::llm::{
+    CacheType, Gguf, HeadProgress, HeadReader, Inspection, LanguageModel, LoadOptions,
+    chat_template,
+};
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -18,6 +21,8 @@ pub struct ModelBytes {
     /// The files before the last one: parts of a model that is split.
     before: Vec<Vec<u8>>,
     pub(super) bytes: Vec<u8>,
+    /// The reader of the last file's head.
+    head: Option<HeadReader>,
 }
 
 #[wasm_bindgen]
@@ -28,6 +33,7 @@ impl ModelBytes {
         let mut file = Self {
             before: Vec::new(),
             bytes: Vec::new(),
+            head: None,
         };
         file.reserve(length as usize)?;
         Ok(file)
@@ -37,6 +43,7 @@ impl ModelBytes {
     #[wasm_bindgen(js_name = addPart)]
     pub fn add_part(&mut self, length: f64) -> Result<(), JsValue> {
         self.before.push(std::mem::take(&mut self.bytes));
+        self.head = None;
         self.reserve(length as usize)
     }
 
@@ -59,13 +66,12 @@ impl ModelBytes {
     }
 
     /// Returns whether the bytes of the last part, of a file of this size, have all that stands before the weights, or
-    /// are damaged.
+    /// are damaged. A call reads only what arrived since the one before.
     #[wasm_bindgen(js_name = hasHead)]
-    pub fn has_head(&self, size: f64) -> bool {
-        match Gguf::from_heads(vec![(self.bytes.clone(), file_size(size))]) {
-            Ok(head) => head.weights_start() <= self.bytes.len() as u64,
-            Err(error) => !matches!(error, Error::LimitExceeded { .. }),
-        }
+    pub fn has_head(&mut self, size: f64) -> bool {
+        let new = || HeadReader::new(file_size(size));
+        let progress = self.head.get_or_insert_with(new).read(&self.bytes);
+        !matches!(progress, Ok(HeadProgress::Needs(_)))
     }
 
     /// Returns the properties of JavaScript's `ModelInspection`, of the first bytes of files of these sizes, 0 where one

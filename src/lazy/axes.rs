@@ -13,15 +13,15 @@ use crate::lazy::shape::mismatch;
 ///
 /// let tensors = Tensors::new(&GpuDevice::new()?);
 /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
-/// assert_eq!(x.sum(0)?.read_sync()?, [4.0, 6.0]);
-/// assert_eq!(x.sum(..)?.item_sync()?, 10.0);
+/// assert_eq!(x.sum(0)?.read()?, [4.0, 6.0]);
+/// assert_eq!(x.sum(..)?.item()?, 10.0);
 /// // The axis stays, with the length 1, so that the result broadcasts with `x`.
 /// let shares = x.div(&x.sum(Axes::from(-1).keep_dims())?)?;
 /// assert_eq!(shares.shape(), [2, 2]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Axes {
     /// The axes; `None` are all.
     list: Option<Vec<isize>>,

@@ -24,9 +24,9 @@ impl Tensors {
     /// // An image of one row: two pixels of red, green, blue and alpha.
     /// let image = tensors.from_bytes(&[0, 51, 102, 255, 255, 204, 0, 255], &[1, 2, 4])?;
     /// let planes = image.permute(&[2, 0, 1])?;
-    /// assert_eq!(planes.read_sync()?, [0.0, 1.0, 0.2, 0.8, 0.4, 0.0, 1.0, 1.0]);
+    /// assert_eq!(planes.read()?, [0.0, 1.0, 0.2, 0.8, 0.4, 0.0, 1.0, 1.0]);
     /// let darker = image.mul(0.5)?;
-    /// assert_eq!(darker.to_bytes_sync()?, [0, 26, 51, 128, 128, 102, 0, 128]);
+    /// assert_eq!(darker.to_bytes()?, [0, 26, 51, 128, 128, 102, 0, 128]);
     /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```

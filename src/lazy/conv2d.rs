@@ -130,7 +130,7 @@ impl Tensor {
     /// let kernel = tensors.full(&[1, 1, 3, 3], 1.0 / 9.0)?;
     /// let blurred = image.conv2d(&kernel, ConvOptions::new().same().border(Border::Edge))?;
     /// assert_eq!(blurred.shape(), [1, 3, 3]);
-    /// assert!((blurred.read_sync()?[4] - 5.0).abs() < 1e-5);
+    /// assert!((blurred.read()?[4] - 5.0).abs() < 1e-5);
     /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```

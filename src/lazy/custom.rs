@@ -28,8 +28,8 @@ use crate::ops::shape::check_len;
 ///     a + t * (b - a)
 /// })?;
 /// let y = x.custom_elementwise(&mixed, &[(&column).into()], &[0.5])?;
-/// assert_eq!(y.read_sync()?, [5.5, 6.0, 6.5, 12.0, 12.5, 13.0]);
-/// assert_eq!(y.custom_reduce::<SumOp>(1)?.read_sync()?, [18.0, 37.5]);
+/// assert_eq!(y.read()?, [5.5, 6.0, 6.5, 12.0, 12.5, 13.0]);
+/// assert_eq!(y.custom_reduce::<SumOp>(1)?.read()?, [18.0, 37.5]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```

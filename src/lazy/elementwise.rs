@@ -50,7 +50,7 @@ macro_rules! define_tensor_methods {
         /// let column = tensors.tensor(&[1.0, 10.0], &[2, 1])?;
         /// let table = x.relu()?.sqrt()?.mul(&column)?.sub(1.0)?;
         /// assert_eq!(table.shape(), [2, 3]);
-        /// assert_eq!(table.read_sync()?, [-1.0, 1.0, 2.0, -1.0, 19.0, 29.0]);
+        /// assert_eq!(table.read()?, [-1.0, 1.0, 2.0, -1.0, 19.0, 29.0]);
         /// # }
         /// # Ok::<(), relampago::Error>(())
         /// ```
@@ -74,8 +74,8 @@ for_each_op!(define_tensor_methods);
 /// let tensors = Tensors::new(&GpuDevice::new()?);
 /// let x = tensors.tensor(&[-2.0, 0.5, 3.0], &[3])?;
 /// let is_inside = x.greater(-1.0)?.and(&x.less_equal(1.0)?)?;
-/// assert_eq!(is_inside.read_sync()?, [0.0, 1.0, 0.0]);
-/// assert_eq!(is_inside.select(&x, 9.0)?.read_sync()?, [9.0, 0.5, 9.0]);
+/// assert_eq!(is_inside.read()?, [0.0, 1.0, 0.0]);
+/// assert_eq!(is_inside.select(&x, 9.0)?.read()?, [9.0, 0.5, 9.0]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```

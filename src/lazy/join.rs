@@ -21,12 +21,12 @@ use crate::ops::shape::{MAX_EXACT_INDEX, check_limit};
 /// let tensors = Tensors::new(&GpuDevice::new()?);
 /// let table = tensors.tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[3, 2])?;
 /// let rows = table.gather(&tensors.tensor(&[2.0, 0.0], &[2])?, 0)?;
-/// assert_eq!(rows.read_sync()?, [5.0, 6.0, 1.0, 2.0]);
+/// assert_eq!(rows.read()?, [5.0, 6.0, 1.0, 2.0]);
 /// assert_eq!(Tensor::concat(&[&rows, &table], 0)?.shape(), [5, 2]);
 /// assert_eq!(Tensor::stack(&[&rows, &rows], 0)?.shape(), [2, 2, 2]);
 /// let (values, indices) = table.transpose()?.top_k(1)?;
-/// assert_eq!(values.read_sync()?, [5.0, 6.0]);
-/// assert_eq!(indices.one_hot(3)?.read_sync()?, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
+/// assert_eq!(values.read()?, [5.0, 6.0]);
+/// assert_eq!(indices.one_hot(3)?.read()?, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```

@@ -19,11 +19,11 @@ use crate::ops::shape::output_len;
 ///
 /// let tensors = Tensors::new(&GpuDevice::new()?);
 /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
-/// assert_eq!(x.matmul(&x.transpose()?)?.read_sync()?, [14.0, 32.0, 32.0, 77.0]);
+/// assert_eq!(x.matmul(&x.transpose()?)?.read()?, [14.0, 32.0, 32.0, 77.0]);
 /// // A stack of two matrices, each multiplied by one vector.
 /// let stack = x.broadcast_to(&[2, 2, 3])?;
-/// assert_eq!(stack.matmul(&tensors.ones(&[3])?)?.read_sync()?, [6.0, 15.0, 6.0, 15.0]);
-/// let sums = x.softmax(0)?.sum(0)?.read_sync()?;
+/// assert_eq!(stack.matmul(&tensors.ones(&[3])?)?.read()?, [6.0, 15.0, 6.0, 15.0]);
+/// let sums = x.softmax(0)?.sum(0)?.read()?;
 /// assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6));
 /// # }
 /// # Ok::<(), relampago::Error>(())

@@ -19,9 +19,9 @@ use crate::lazy::view::Walk;
 /// let tensors = Tensors::new(&GpuDevice::new()?);
 /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[6])?;
 /// let table = x.reshape(&[2, -1])?;
-/// assert_eq!(table.transpose()?.read_sync()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-/// assert_eq!(table.slice(1, 1..)?.read_sync()?, [2.0, 3.0, 5.0, 6.0]);
-/// assert_eq!(table.at(0, -1)?.read_sync()?, [4.0, 5.0, 6.0]);
+/// assert_eq!(table.transpose()?.read()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+/// assert_eq!(table.slice(1, 1..)?.read()?, [2.0, 3.0, 5.0, 6.0]);
+/// assert_eq!(table.at(0, -1)?.read()?, [4.0, 5.0, 6.0]);
 /// assert_eq!(table.unsqueeze(1)?.broadcast_to(&[2, 5, 3])?.permute(&[2, 0, 1])?.shape(), [3, 2, 5]);
 /// # }
 /// # Ok::<(), relampago::Error>(())

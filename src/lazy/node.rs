@@ -10,7 +10,7 @@ use crate::lazy::view::Walk;
 use crate::ops::indices::WorstIndex;
 use crate::ops::{AxisFold, ConvLayer, Op, Reduction};
 
-/// An operation of a node. What it does not hold follows from the shapes of its node and of the inputs.
+/// An operation of a node. Parameters that it does not hold follow from the shapes of its node and of the inputs.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// An elementwise operation, whose inputs broadcast to the node's shape.
@@ -157,7 +157,7 @@ impl Node {
         Self::operation(Kind::Constant(value), &[], &[])
     }
 
-    /// Creates the node of an operation. What has no elements needs no operation.
+    /// Creates the node of an operation. A result without elements needs no operation.
     pub(super) fn operation(kind: Kind, inputs: &[&Arc<Self>], shape: &[usize]) -> Arc<Self> {
         Self::new(shape, false, Self::state_of(kind, inputs, shape))
     }

@@ -10,6 +10,7 @@ use crate::lazy::tensor::Tensor;
 ///
 /// A number is an argument of the program that computes the result, so another number plans nothing.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Operand<'a> {
     /// A tensor of the same [`Tensors`](crate::Tensors).
     Tensor(&'a Tensor),

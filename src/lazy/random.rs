@@ -19,7 +19,7 @@ impl Tensors {
     ///
     /// let tensors = Tensors::new(&GpuDevice::new()?);
     /// let angles = tensors.random_uniform(&[2, 3], 7)?.mul(std::f32::consts::TAU)?;
-    /// assert!(angles.read_sync()?.iter().all(|angle| (0.0..6.2832).contains(angle)));
+    /// assert!(angles.read()?.iter().all(|angle| (0.0..6.2832).contains(angle)));
     /// # Ok::<(), relampago::Error>(())
     /// ```
     ///
@@ -39,7 +39,7 @@ impl Tensors {
     /// let tensors = Tensors::new(&GpuDevice::new()?);
     /// // A layer's initial weights, with a standard deviation of 0.1.
     /// let weights = tensors.random_normal(&[64, 32], 1)?.mul(0.1)?;
-    /// assert!(weights.mean(..)?.item_sync()?.abs() < 0.01);
+    /// assert!(weights.mean(..)?.item()?.abs() < 0.01);
     /// # Ok::<(), relampago::Error>(())
     /// ```
     ///

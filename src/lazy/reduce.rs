@@ -20,11 +20,11 @@ use crate::ops::shape::{MAX_EXACT_INDEX, check_limit};
 ///
 /// let tensors = Tensors::new(&GpuDevice::new()?);
 /// let x = tensors.tensor(&[3.0, 1.0, 2.0, 5.0, 9.0, 4.0], &[2, 3])?;
-/// assert_eq!(x.max(1)?.read_sync()?, [3.0, 9.0]);
-/// assert_eq!(x.argmin(-1)?.read_sync()?, [1.0, 2.0]);
-/// assert_eq!(x.mean([0, 1])?.item_sync()?, 4.0);
+/// assert_eq!(x.max(1)?.read()?, [3.0, 9.0]);
+/// assert_eq!(x.argmin(-1)?.read()?, [1.0, 2.0]);
+/// assert_eq!(x.mean([0, 1])?.item()?, 4.0);
 /// assert_eq!(x.sum(Axes::all().keep_dims())?.shape(), [1, 1]);
-/// assert_eq!(x.greater(4.5)?.any(0)?.read_sync()?, [1.0, 1.0, 0.0]);
+/// assert_eq!(x.greater(4.5)?.any(0)?.read()?, [1.0, 1.0, 0.0]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```

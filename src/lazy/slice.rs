@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 ///
 /// let tensors = Tensors::new(&GpuDevice::new()?);
 /// let x = tensors.tensor(&[0.0, 1.0, 2.0, 3.0, 4.0], &[5])?;
-/// assert_eq!(x.slice(0, 1..-1)?.read_sync()?, [1.0, 2.0, 3.0]);
-/// assert_eq!(x.slice(0, Slice::from(1..).step(2))?.read_sync()?, [1.0, 3.0]);
-/// assert_eq!(x.slice(0, Slice::from(..).step(-2))?.read_sync()?, [4.0, 2.0, 0.0]);
+/// assert_eq!(x.slice(0, 1..-1)?.read()?, [1.0, 2.0, 3.0]);
+/// assert_eq!(x.slice(0, Slice::from(1..).step(2))?.read()?, [1.0, 3.0]);
+/// assert_eq!(x.slice(0, Slice::from(..).step(-2))?.read()?, [4.0, 2.0, 0.0]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
     start: Option<isize>,
     end: Option<isize>,

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::lazy::node::Node;
 use crate::lazy::run::Context;
 use crate::lazy::shape::mismatch;
+use crate::lazy::tensors::Tensors;
 
 /// A value with a shape on a device, made by [`Tensors`](crate::Tensors). Its methods check shapes, record what is to be
 /// computed, and return a tensor at once; reading computes it.
@@ -19,6 +20,9 @@ use crate::lazy::shape::mismatch;
 /// Only what a result needs is computed, as one program, which [`Tensors`](crate::Tensors) caches by the structure of
 /// what was recorded. Values and numbers such as the factor of `mul(0.5)` are arguments of the program; parameters
 /// such as the bounds of `clip` belong to the structure.
+///
+/// The operators `+`, `-`, `*` and `/` are those of the methods `add`, `sub`, `mul`, `div` and `neg`: `(&a + 1.0)?`. They
+/// return a `Result`, too.
 ///
 /// A tensor that was read is computed again where it is needed again. In a loop, call [`run_async`](Self::run_async) on
 /// what goes into the next iteration. Clones are cheap and share one value; memory on the device is released with the
@@ -39,7 +43,7 @@ use crate::lazy::shape::mismatch;
 /// let centres = tensors.tensor(&[1.0, 1.0, 7.0, 7.0], &[2, 2])?;
 /// let half_norms = centres.square()?.sum(1)?.mul(0.5)?;
 /// let nearest = points.matmul(&centres.transpose()?)?.sub(&half_norms)?.argmax(1)?;
-/// assert_eq!(nearest.read_sync()?, [0.0, 0.0, 1.0, 1.0]);
+/// assert_eq!(nearest.read()?, [0.0, 0.0, 1.0, 1.0]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
@@ -52,6 +56,26 @@ pub struct Tensor {
 }
 
 impl Tensor {
+    /// Returns the tensors of this device that operations combine this one with.
+    ///
+    /// ```
+    /// # #[cfg(not(target_arch = "wasm32"))] {
+    /// use relampago::{Error, GpuDevice, Tensor, Tensors};
+    ///
+    /// fn centred(x: &Tensor) -> Result<Tensor, Error> {
+    ///     let weights = x.tensors().tensor(&[0.25, 0.75], &[2])?;
+    ///     x - &(x * &weights)?.sum(0)?
+    /// }
+    ///
+    /// let x = Tensors::new(&GpuDevice::new()?).tensor(&[4.0, 8.0], &[2])?;
+    /// assert_eq!(centred(&x)?.read()?, [-3.0, 1.0]);
+    /// # }
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    pub fn tensors(&self) -> Tensors {
+        Tensors::of(Arc::clone(&self.context))
+    }
+
     /// Returns the lengths of the axes; a scalar has none.
     pub fn shape(&self) -> &[usize] {
         &self.node.shape
@@ -103,9 +127,9 @@ impl Tensor {
     /// let tensors = Tensors::new(&GpuDevice::new()?);
     /// let mut x = tensors.tensor(&[1.0, 2.0, 3.0], &[3])?;
     /// for _ in 0..3 {
-    ///     x = x.mul(0.5)?.add(1.0)?.run_sync()?;
+    ///     x = x.mul(0.5)?.add(1.0)?.run()?;
     /// }
-    /// assert_eq!(x.read_sync()?, [1.875, 2.0, 2.125]);
+    /// assert_eq!(x.read()?, [1.875, 2.0, 2.125]);
     /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```
@@ -123,8 +147,8 @@ impl Tensor {
     /// let device = GpuDevice::new()?;
     /// let tensors = Tensors::new(&device);
     /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?.transpose()?;
-    /// let y = tensors.from_buffer(x.to_buffer_sync()?, &[4])?;
-    /// assert_eq!(y.read_sync()?, [1.0, 3.0, 2.0, 4.0]);
+    /// let y = tensors.from_buffer(x.to_buffer()?, &[4])?;
+    /// assert_eq!(y.read()?, [1.0, 3.0, 2.0, 4.0]);
     /// # Ok::<(), relampago::Error>(())
     /// ```
     pub async fn to_buffer_async(&self) -> Result<DeviceBuffer> {
@@ -136,27 +160,27 @@ impl Tensor {
 #[cfg(not(target_arch = "wasm32"))]
 impl Tensor {
     /// Blocking version of [`Tensor::read_async`].
-    pub fn read_sync(&self) -> Result<Vec<f32>> {
+    pub fn read(&self) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.read_async())
     }
 
     /// Blocking version of [`Tensor::item_async`].
-    pub fn item_sync(&self) -> Result<f32> {
+    pub fn item(&self) -> Result<f32> {
         crate::runtime::block_on(self.item_async())
     }
 
     /// Blocking version of [`Tensor::to_bytes_async`].
-    pub fn to_bytes_sync(&self) -> Result<Vec<u8>> {
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         crate::runtime::block_on(self.to_bytes_async())
     }
 
     /// Blocking version of [`Tensor::run_async`].
-    pub fn run_sync(&self) -> Result<Self> {
+    pub fn run(&self) -> Result<Self> {
         crate::runtime::block_on(self.run_async())
     }
 
     /// Blocking version of [`Tensor::to_buffer_async`].
-    pub fn to_buffer_sync(&self) -> Result<DeviceBuffer> {
+    pub fn to_buffer(&self) -> Result<DeviceBuffer> {
         crate::runtime::block_on(self.to_buffer_async())
     }
 }

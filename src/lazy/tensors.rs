@@ -25,7 +25,7 @@ use crate::lazy::tensor::Tensor;
 /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
 /// let (sum, mean) = (x.sum(0)?, x.mean(..)?);
 /// // One submission computes both.
-/// let values = tensors.read_sync(&[&sum, &mean])?;
+/// let values = tensors.read(&[&sum, &mean])?;
 /// assert_eq!(values, [vec![5.0, 7.0, 9.0], vec![3.5]]);
 /// assert_eq!(tensors.planned(), 1);
 /// # }
@@ -40,6 +40,10 @@ impl Tensors {
     /// Creates an empty cache of programs for a device.
     pub fn new(device: &GpuDevice) -> Self {
         let context = Arc::new(Context::new(device.clone()));
+        Self { context }
+    }
+
+    pub(super) fn of(context: Arc<Context>) -> Self {
         Self { context }
     }
 
@@ -147,12 +151,12 @@ impl Tensors {
 #[cfg(not(target_arch = "wasm32"))]
 impl Tensors {
     /// Blocking version of [`Tensors::read_async`].
-    pub fn read_sync(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
+    pub fn read(&self, tensors: &[&Tensor]) -> Result<Vec<Vec<f32>>> {
         crate::runtime::block_on(self.read_async(tensors))
     }
 
     /// Blocking version of [`Tensors::run_async`].
-    pub fn run_sync(&self, tensors: &[&Tensor]) -> Result<()> {
+    pub fn run(&self, tensors: &[&Tensor]) -> Result<()> {
         crate::runtime::block_on(self.run_async(tensors))
     }
 }

@@ -4,7 +4,9 @@ use super::LanguageModel;
 use crate::error::{Error, Result};
 
 /// A message of a conversation. Later versions may add fields: [`Message::new`] makes one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Message {
     /// Who says it: `system`, `user` or `assistant`.

@@ -6,7 +6,9 @@ use super::{LanguageModel, Value};
 use crate::error::{Error, Result};
 
 /// How the values of a text's tokens become one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Pooling {
     /// The mean of all tokens.
@@ -17,6 +19,8 @@ pub enum Pooling {
 
 /// How texts are embedded.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct EmbedOptions {
     /// How tokens become one vector: by default as the file says, and their mean if it does not.
@@ -31,6 +35,23 @@ impl Default for EmbedOptions {
             pooling: None,
             normalize: true,
         }
+    }
+}
+
+impl EmbedOptions {
+    /// Returns the options with this way to make one vector of the tokens.
+    #[must_use]
+    pub fn with_pooling(self, pooling: Pooling) -> Self {
+        Self {
+            pooling: Some(pooling),
+            ..self
+        }
+    }
+
+    /// Returns the options with vectors that are divided by their length, or not.
+    #[must_use]
+    pub fn with_normalize(self, normalize: bool) -> Self {
+        Self { normalize, ..self }
     }
 }
 

@@ -14,6 +14,8 @@ use std::ops::{Deref, DerefMut};
 
 /// When generation ends and how tokens are chosen.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct GenerateOptions {
     /// The most tokens of the answer, those of `after` included; generation also ends where the context does.
@@ -29,7 +31,8 @@ pub struct GenerateOptions {
     /// A JSON schema, as JSON. The answer is JSON that it allows, and ends where that is complete;
     /// `{"type": "object"}` is any object.
     pub json_schema: Option<String>,
-    /// The adapters to answer with.
+    /// The adapters to answer with. They are no part of the serialised options.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub lora: Vec<ScaledLora>,
     /// The number of likeliest tokens whose log-probabilities are reported beside that of each chosen token. `Some(0)`
     /// reports those of the chosen tokens only, `None` reports nothing.
@@ -50,14 +53,85 @@ impl Default for GenerateOptions {
     }
 }
 
+impl GenerateOptions {
+    /// Returns the options with this largest number of tokens.
+    #[must_use]
+    pub fn with_max_tokens(self, max_tokens: usize) -> Self {
+        Self { max_tokens, ..self }
+    }
+
+    /// Returns the options with these texts that end the answer.
+    #[must_use]
+    pub fn with_stop(self, stop: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            stop: stop.into_iter().map(Into::into).collect(),
+            ..self
+        }
+    }
+
+    /// Returns the options with these tokens of the answer.
+    #[must_use]
+    pub fn with_after(self, after: impl Into<Vec<u32>>) -> Self {
+        Self {
+            after: after.into(),
+            ..self
+        }
+    }
+
+    /// Returns the options with this choice of tokens.
+    #[must_use]
+    pub fn with_sampling(self, sampling: Sampling) -> Self {
+        Self { sampling, ..self }
+    }
+
+    /// Returns the options with this JSON schema of the answer.
+    #[must_use]
+    pub fn with_json_schema(self, json_schema: impl Into<String>) -> Self {
+        Self {
+            json_schema: Some(json_schema.into()),
+            ..self
+        }
+    }
+
+    /// Returns the options with these adapters.
+    #[must_use]
+    pub fn with_lora(self, lora: impl Into<Vec<ScaledLora>>) -> Self {
+        Self {
+            lora: lora.into(),
+            ..self
+        }
+    }
+
+    /// Returns the options with the log-probabilities of this number of likeliest tokens.
+    #[must_use]
+    pub fn with_logprobs(self, logprobs: usize) -> Self {
+        Self {
+            logprobs: Some(logprobs),
+            ..self
+        }
+    }
+}
+
 /// Why generation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum FinishReason {
     /// The model ended its answer, or a stop string occurred.
     Stop,
     /// `max_tokens`, or the end of the context.
     Length,
+}
+
+/// Writes the reason as chat APIs name it: `stop` or `length`.
+impl std::fmt::Display for FinishReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FinishReason::Stop => "stop",
+            FinishReason::Length => "length",
+        })
+    }
 }
 
 /// The sequence that a generation continues: its own, or one of a session.

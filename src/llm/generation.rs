@@ -2,6 +2,8 @@
 
 #[cfg(not(target_arch = "wasm32"))]
 mod blocking;
+#[cfg(feature = "stream")]
+mod stream;
 
 use super::generate::{Continued, Generator};
 use super::sequence::Sequence;

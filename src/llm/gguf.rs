@@ -4,6 +4,7 @@
 //! weights stay where they are in the file. Memory grows only with what the file holds.
 
 mod cursor;
+mod head;
 mod source;
 mod split;
 mod tensors;
@@ -12,7 +13,9 @@ mod value;
 mod writer;
 
 use crate::error::{Error, Result};
-use cursor::Cursor;
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use head::HeadProgress;
+pub(crate) use head::HeadReader;
 pub(super) use source::Pieces;
 use source::Source;
 use std::collections::HashMap;
@@ -82,7 +85,7 @@ impl Gguf {
     }
 
     /// Reads the metadata and the table of tensors of a model from the first bytes of each of its files, which come with
-    /// the file's size. There are no weights.
+    /// the file's size and have all that stands before the weights. There are no weights.
     ///
     /// # Errors
     /// `LimitExceeded` if more bytes of a file are needed, `InvalidModel` as for whole files.
@@ -94,7 +97,7 @@ impl Gguf {
     fn parse(sources: Vec<Source>) -> Result<Self> {
         let mut heads = Vec::new();
         for (index, source) in sources.iter().enumerate() {
-            let head = Head::read(source);
+            let head = HeadReader::read_all(source.bytes(), source.len());
             heads.push(head.map_err(|error| split::in_part(error, index, sources.len()))?);
         }
         split::check(&heads)?;
@@ -209,56 +212,6 @@ impl Gguf {
     }
 }
 
-/// The metadata of a file, and its table of tensors.
-struct Head {
-    version: u32,
-    metadata: Vec<(String, Stored)>,
-    keys: HashMap<String, usize>,
-    tensors: Vec<TensorInfo>,
-}
-
-impl Head {
-    fn read(source: &Source) -> Result<Self> {
-        let mut cursor = Cursor::of_file(source.bytes(), source.len());
-        let version = header(&mut cursor)?;
-        let tensor_count = cursor.count("the number of tensors", tensors::LEAST_BYTES)?;
-        let metadata_count = cursor.count("the number of metadata entries", value::LEAST_BYTES)?;
-        let metadata = value::read_all(&mut cursor, metadata_count)?;
-        let keys = unique(metadata.iter().map(|(key, _)| key.as_str()), "metadata key")?;
-        let alignment = alignment(&metadata, &keys)?;
-        let tensors = tensors::read_all(&mut cursor, tensor_count, alignment)?;
-        Ok(Self {
-            version,
-            metadata,
-            keys,
-            tensors,
-        })
-    }
-
-    /// The value of a key that is a non-negative integer.
-    fn unsigned(&self, key: &str) -> Option<u64> {
-        let (_, stored) = self.metadata.get(*self.keys.get(key)?)?;
-        stored.unsigned()
-    }
-}
-
-fn header(cursor: &mut Cursor<'_>) -> Result<u32> {
-    if cursor.take(4)? != b"GGUF" {
-        return Err(invalid("the file does not begin with `GGUF`", "byte 0"));
-    }
-    let version = cursor.u32()?;
-    match version {
-        2 | 3 => Ok(version),
-        _ if matches!(version.swap_bytes(), 1..=3) => {
-            Err(invalid("the file is big-endian", "byte 4"))
-        }
-        _ => Err(invalid(
-            format!("version {version}, but 2 and 3 are supported"),
-            "byte 4",
-        )),
-    }
-}
-
 /// The positions of names that must differ.
 fn unique<'a>(names: impl Iterator<Item = &'a str>, kind: &str) -> Result<HashMap<String, usize>> {
     let mut positions = HashMap::new();
@@ -268,20 +221,4 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>, kind: &str) -> Result<HashMa
         }
     }
     Ok(positions)
-}
-
-fn alignment(metadata: &[(String, Stored)], keys: &HashMap<String, usize>) -> Result<u64> {
-    const KEY: &str = "general.alignment";
-    let Some(&position) = keys.get(KEY) else {
-        return Ok(32);
-    };
-    let alignment = metadata[position].1.unsigned();
-    let valid = alignment.filter(|value| value.is_power_of_two() && (1..=1 << 16).contains(value));
-    let fault = || {
-        invalid(
-            "not a power of two up to 65536",
-            format!("metadata `{KEY}`"),
-        )
-    };
-    valid.ok_or_else(fault)
 }

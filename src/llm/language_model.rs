@@ -30,6 +30,48 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
+    /// Returns the options with this largest number of tokens of a session.
+    #[must_use]
+    pub fn with_context_length(self, context_length: usize) -> Self {
+        Self {
+            context_length: Some(context_length),
+            ..self
+        }
+    }
+
+    /// Returns the options with this type of keys and values.
+    #[must_use]
+    pub fn with_cache_type(self, cache_type: CacheType) -> Self {
+        Self { cache_type, ..self }
+    }
+
+    /// Returns the options with this largest number of threads.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self {
+            threads: Some(threads),
+            ..self
+        }
+    }
+
+    /// Returns the options with this instruction set.
+    #[must_use]
+    pub fn with_instruction_set(self, instruction_set: InstructionSet) -> Self {
+        Self {
+            instruction_set: Some(instruction_set),
+            ..self
+        }
+    }
+
+    /// Returns the options with this device to run the model.
+    #[must_use]
+    pub fn with_device(self, device: GpuDevice) -> Self {
+        Self {
+            device: Some(device),
+            ..self
+        }
+    }
+
     /// Returns the instruction set and the threads that these options choose.
     pub(super) fn cpu(&self) -> Cpu {
         let set = self.instruction_set.unwrap_or(InstructionSet::best());
@@ -39,6 +81,7 @@ impl LoadOptions {
 
 /// What a file says of its model.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ModelInfo {
     /// The architecture, such as `llama`.

@@ -6,6 +6,8 @@ use crate::simd;
 
 /// A token, and the natural logarithm of the probability that the model gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Candidate {
     /// The token.
     pub token: u32,
@@ -16,6 +18,8 @@ pub struct Candidate {
 /// The token that was chosen, and the likeliest ones in its place. Probabilities are the model's own: the
 /// softmax of its logits, before temperature, penalties and biases.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct TokenLogprobs {
     /// The chosen token.
     pub chosen: Candidate,

@@ -21,6 +21,17 @@ pub struct LoraOptions {
     pub alpha: Option<f32>,
 }
 
+impl LoraOptions {
+    /// Returns the options with this numerator of the scale.
+    #[must_use]
+    pub fn with_alpha(self, alpha: f32) -> Self {
+        Self {
+            alpha: Some(alpha),
+            ..self
+        }
+    }
+}
+
 /// A low-rank adapter of linear layers (`LoRA`), bound to the model that loaded it. Clones share its
 /// weights.
 ///
@@ -31,8 +42,7 @@ pub struct LoraOptions {
 ///
 /// let model = LanguageModel::load("smollm2-135m.gguf", Default::default())?;
 /// let pirate = model.load_lora("pirate.gguf", LoraOptions::default())?;
-/// let mut options = GenerateOptions::default();
-/// options.lora = vec![pirate.scaled(0.8)];
+/// let options = GenerateOptions::default().with_lora([pirate.scaled(0.8)]);
 /// let text = model.complete("Good morning, ", options)?.text()?;
 /// # Ok::<(), relampago::Error>(())
 /// ```

@@ -1,13 +1,13 @@
 //! A model: its hyperparameters, its weights, and the forward pass.
 
-/// Evaluates the code for a model's CPU, or that for its GPU, by whichever interface.
+/// Evaluates the code for a model on its back-end. [`CpuModel`] and [`GpuModel`] have methods of the same names.
 macro_rules! by_executor {
-    ($executor:expr, $cpu:pat => $on_cpu:expr, $gpu:ident => $on_gpu:expr $(,)?) => {
+    ($executor:expr, $on:ident => $run:expr $(,)?) => {
         match &$executor {
-            crate::llm::model::Executor::Cpu($cpu) => $on_cpu,
-            crate::llm::model::Executor::Gpu($gpu) => $on_gpu,
+            crate::llm::model::Executor::Cpu($on) => $run,
+            crate::llm::model::Executor::Gpu($on) => $run,
             #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-            crate::llm::model::Executor::Cuda($gpu) => $on_gpu,
+            crate::llm::model::Executor::Cuda($on) => $run,
         }
     };
 }
@@ -34,16 +34,15 @@ use crate::device::executor::Executor as DeviceExecutor;
 use crate::device::executor::SharedGpu;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
-use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
-use cpu::{CpuSequence, Threads};
+use cpu::{CpuModel, CpuSequence};
 pub(super) use forward::{BlockRequest, Input, Output};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
 pub(super) use gpu::Upload;
 use gpu::{GpuModel, GpuSequence};
 use kv_cache::KvCache;
-pub(super) use layout::Kept;
+pub(super) use layout::KeptPositions;
 use std::sync::Arc;
 use steps::Steps;
 use weights::Weights;
@@ -56,8 +55,6 @@ pub(super) struct Model {
     weights: Arc<Weights>,
     steps: Arc<Steps>,
     executor: Executor,
-    /// The threads of passes on SIMD.
-    threads: Arc<Threads>,
     /// Marks the adapters of this model on this back-end. Clones share it until one of them moves.
     identity: Arc<()>,
 }
@@ -65,7 +62,7 @@ pub(super) struct Model {
 /// The back-end of a model.
 #[derive(Clone, Debug)]
 enum Executor {
-    Cpu(Cpu),
+    Cpu(CpuModel),
     Gpu(Arc<GpuModel<SharedGpu>>),
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
     Cuda(Arc<GpuModel<SharedCuda>>),
@@ -115,6 +112,17 @@ struct Block {
     skipped: usize,
 }
 
+impl Block {
+    /// Returns the last `count` tokens.
+    fn last(self, count: usize) -> Self {
+        Self {
+            tokens: count,
+            skipped: self.skipped + self.tokens - count,
+            ..self
+        }
+    }
+}
+
 impl Model {
     /// Reads what the file says of its model, which runs on SIMD.
     pub(super) fn new(file: Gguf, options: &LoadOptions) -> Result<Self> {
@@ -123,14 +131,12 @@ impl Model {
             return Err(invalid("only the file's beginning was read", place));
         }
         let (config, steps, weights) = read(&file, options.context_length, options.cache_type)?;
-        let cpu = options.cpu();
         Ok(Self {
             file: Arc::new(file),
             config,
             weights: Arc::new(weights),
             steps: Arc::new(steps),
-            executor: Executor::Cpu(cpu),
-            threads: Arc::new(Threads::new(cpu)),
+            executor: Executor::Cpu(CpuModel::new(options.cpu())),
             identity: Arc::default(),
         })
     }
@@ -153,11 +159,7 @@ impl Model {
             DeviceExecutor::Cuda(cuda) => {
                 Executor::Cuda(Arc::new(GpuModel::new(cuda, self).await?))
             }
-            _ => {
-                let cpu = device.cpu();
-                self.threads = Arc::new(Threads::new(cpu));
-                Executor::Cpu(cpu)
-            }
+            _ => Executor::Cpu(CpuModel::new(device.cpu())),
         };
         self.identity = Arc::default();
         Ok(())
@@ -178,14 +180,6 @@ impl Model {
     /// # Errors
     /// `OutOfMemory`, `LimitExceeded` if the GPU has no buffers of that size.
     pub(super) fn state(&self) -> Result<State> {
-        let config = &self.config;
-        by_executor!(
-            self.executor,
-            cpu => {
-                let sequence = CpuSequence::new(*cpu, config, self.weights.vocabulary());
-                Ok(State::Cpu(Box::new(sequence)))
-            },
-            gpu => gpu.state(config),
-        )
+        by_executor!(self.executor, on => on.state(self))
     }
 }

@@ -6,7 +6,7 @@ use crate::device::GpuDevice;
 use crate::device::executor::Executor;
 use crate::device::executor::SharedGpu;
 use crate::error::{Error, Result};
-use crate::graph::transformer::{Product, TransformerBackend, TransformerPass};
+use crate::graph::steps::{Product, StepBackend, StepPass};
 use crate::llm::WeightType;
 use crate::ops::shape::{check_len, product};
 #[cfg(not(target_arch = "wasm32"))]
@@ -59,7 +59,7 @@ enum Place {
 }
 
 /// Weights on a GPU, by whichever interface.
-struct OnGpu<B: TransformerBackend> {
+struct OnGpu<B: StepBackend> {
     backend: B,
     weights: B::Weights,
 }
@@ -130,7 +130,7 @@ impl QuantizedMatrix {
     }
 }
 
-impl<B: TransformerBackend> OnGpu<B> {
+impl<B: StepBackend> OnGpu<B> {
     async fn new(backend: &B, kind: WeightType, blocks: &[u8], cols: usize) -> Result<Self> {
         Ok(Self {
             backend: backend.clone(),

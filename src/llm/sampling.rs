@@ -11,6 +11,8 @@ use crate::simd;
 
 /// How tokens are chosen. The default is greedy: the token of the largest logit.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Sampling {
     /// Divides logits; 0 is greedy. Finite and not negative.
@@ -51,6 +53,75 @@ impl Default for Sampling {
 }
 
 impl Sampling {
+    /// Returns the options with this temperature.
+    #[must_use]
+    pub fn with_temperature(self, temperature: f32) -> Self {
+        Self {
+            temperature,
+            ..self
+        }
+    }
+
+    /// Returns the options with this number of likeliest tokens.
+    #[must_use]
+    pub fn with_top_k(self, top_k: usize) -> Self {
+        Self { top_k, ..self }
+    }
+
+    /// Returns the options with this total probability of the likeliest tokens.
+    #[must_use]
+    pub fn with_top_p(self, top_p: f32) -> Self {
+        Self { top_p, ..self }
+    }
+
+    /// Returns the options with this least probability, as a fraction of the likeliest one.
+    #[must_use]
+    pub fn with_min_p(self, min_p: f32) -> Self {
+        Self { min_p, ..self }
+    }
+
+    /// Returns the options with this repetition penalty.
+    #[must_use]
+    pub fn with_repetition_penalty(self, repetition_penalty: f32) -> Self {
+        Self {
+            repetition_penalty,
+            ..self
+        }
+    }
+
+    /// Returns the options with this presence penalty.
+    #[must_use]
+    pub fn with_presence_penalty(self, presence_penalty: f32) -> Self {
+        Self {
+            presence_penalty,
+            ..self
+        }
+    }
+
+    /// Returns the options with this frequency penalty.
+    #[must_use]
+    pub fn with_frequency_penalty(self, frequency_penalty: f32) -> Self {
+        Self {
+            frequency_penalty,
+            ..self
+        }
+    }
+
+    /// Returns the options with these summands of logits.
+    #[must_use]
+    pub fn with_logit_bias(self, logit_bias: impl Into<Vec<(u32, f32)>>) -> Self {
+        Self {
+            logit_bias: logit_bias.into(),
+            ..self
+        }
+    }
+
+    /// Returns the options with this seed.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
     /// Returns whether the choice is the largest logit as the model gives it.
     pub(super) fn is_largest(&self) -> bool {
         self.temperature == 0.0 && self.logit_bias.is_empty() && !self.penalties().any()

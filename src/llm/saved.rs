@@ -1,7 +1,7 @@
 //! Sequences as bytes.
 
 use super::gguf::invalid;
-use super::model::Kept;
+use super::model::KeptPositions;
 use super::sequence::Sequence;
 use super::{LanguageModel, ScaledLora, fingerprint};
 use crate::alloc::try_zeros;
@@ -66,7 +66,7 @@ impl Sequence {
             bytes.fold(0, |number, &byte| number << 8 | usize::from(byte))
         };
         let [bits, len, oldest] = [16, 20, 24].map(|at| number(&header[at..at + 4]));
-        let (kept, config) = (Kept { len, oldest }, &model.model.config);
+        let (kept, config) = (KeptPositions { len, oldest }, &model.model.config);
         let cache_type = config.cache_type;
         if bits != cache_type.bits() as usize {
             let name = cache_type.name();

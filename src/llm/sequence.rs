@@ -3,7 +3,7 @@
 use super::LanguageModel;
 use super::ScaledLora;
 use super::lora::scaled;
-use super::model::{Kept, Model, State, Wanted};
+use super::model::{KeptPositions, Model, State, Wanted};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
 use std::ops::Range;
@@ -29,10 +29,10 @@ impl Sequence {
     }
 
     /// The tokens and positions that there are keys and values for.
-    pub(super) fn kept(&self) -> Kept {
+    pub(super) fn kept(&self) -> KeptPositions {
         let len = self.tokens.len();
         let oldest = self.oldest.min(len);
-        Kept { len, oldest }
+        KeptPositions { len, oldest }
     }
 
     pub(crate) fn tokens(&self) -> &[u32] {
@@ -52,7 +52,7 @@ impl Sequence {
         &mut self,
         model: &LanguageModel,
         tokens: Vec<u32>,
-        kept: Kept,
+        kept: KeptPositions,
         cache: &[f32],
     ) -> Result<()> {
         self.tokens.clear();

@@ -33,6 +33,7 @@ const MAX_HEAD: usize = 256;
 /// ```
 #[doc(alias = "scaled_dot_product_attention")]
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Attention {
     /// The number of tokens, each of which has a query for each head.
     pub tokens: usize,

@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 
 /// The back-end that runs operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Backend {
     /// A hardware GPU for work that gains by it, SIMD for everything else. This is a request only:

@@ -2,6 +2,7 @@
 
 /// The padding of a convolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Padding {
     /// Without padding: `(input − kernel) / stride + 1` outputs, rounded down.
     #[default]
@@ -24,6 +25,7 @@ pub enum Padding {
 #[doc(alias = "convolve2d")]
 #[doc(alias = "convolution")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Conv2d {
     /// Rows of the input.
     pub input_rows: usize,
@@ -81,6 +83,12 @@ impl Conv2d {
             stride_cols: cols,
             ..self
         }
+    }
+
+    /// Returns the convolution with this padding.
+    #[must_use]
+    pub fn with_padding(self, padding: Padding) -> Self {
+        Self { padding, ..self }
     }
 
     /// Returns the rows and columns of the result.

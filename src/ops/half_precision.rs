@@ -18,7 +18,7 @@
 #[non_exhaustive]
 pub enum HalfPrecision {
     /// [`crate::DeviceBuilder::half_precision`] was not called, or the device was adopted.
-    NotAsked,
+    NotRequested,
     /// There is no GPU.
     NoGpu,
     /// The adapter or its driver has no cooperative matrices of 16 × 16 f16 with `f32`
@@ -37,7 +37,7 @@ impl HalfPrecision {
     #[cfg(all(target_arch = "wasm32", feature = "js"))]
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::NotAsked => "not-asked",
+            Self::NotRequested => "not-requested",
             Self::NoGpu => "no-gpu",
             Self::NoCooperativeMatrices => "no-cooperative-matrices",
             Self::SubgroupSize => "subgroup-size",
@@ -50,7 +50,7 @@ impl HalfPrecision {
 impl std::fmt::Display for HalfPrecision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::NotAsked => "f16 was not requested",
+            Self::NotRequested => "f16 was not requested",
             Self::NoGpu => "there is no GPU",
             Self::NoCooperativeMatrices => "there are no cooperative matrices of f16",
             Self::SubgroupSize => "subgroups are not 32 wide",

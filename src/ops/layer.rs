@@ -23,6 +23,7 @@ use super::Conv2d;
 #[doc(alias = "conv2d")]
 #[doc(alias = "nn.Conv2d")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ConvLayer {
     /// Rows, columns, kernel, stride and padding of each channel.
     pub image: Conv2d,

@@ -4,6 +4,7 @@
 /// row by row, or column by column where they are said to be transposed: a transposed `B`, as
 /// the weights of most models are, is an `n × k` matrix stored row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Matmul {
     /// Rows of `A` and `C`.
     pub m: usize,

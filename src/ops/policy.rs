@@ -12,6 +12,7 @@ use crate::ops::{Matmul, Op, OpClass};
 /// GPU. Data that is already on the GPU ([`crate::DeviceBuffer`]) stays there whatever the policy
 /// is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Policy {
     /// The threshold of [`OpClass::Elementwise`], in elements.
     pub elementwise: u64,
@@ -55,6 +56,29 @@ impl Policy {
             OpClass::Convolution => self.convolution,
             OpClass::Movement => self.movement,
         }
+    }
+
+    /// Returns the policy with this threshold of a class.
+    ///
+    /// ```
+    /// use relampago::{OpClass, Policy};
+    ///
+    /// let eager = Policy::default().with_threshold(OpClass::Matmul, 1 << 16);
+    /// assert_eq!(eager.matmul, 65_536);
+    /// ```
+    #[must_use]
+    pub fn with_threshold(mut self, class: OpClass, threshold: u64) -> Self {
+        let of_class = match class {
+            OpClass::Elementwise => &mut self.elementwise,
+            OpClass::Transcendental => &mut self.transcendental,
+            OpClass::Reduction => &mut self.reduction,
+            OpClass::Softmax => &mut self.softmax,
+            OpClass::Matmul => &mut self.matmul,
+            OpClass::Convolution => &mut self.convolution,
+            OpClass::Movement => &mut self.movement,
+        };
+        *of_class = threshold;
+        self
     }
 
     /// Returns whether a GPU should run this operation on inputs of these lengths.

@@ -26,7 +26,8 @@ pub(crate) const MAX_AXES: usize = 6;
 /// # Ok::<(), relampago::Error>(())
 /// ```
 #[doc(alias = "view")]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Rearrange {
     /// The number of elements along each axis of the result, of at most 6 axes.
     pub shape: Vec<usize>,

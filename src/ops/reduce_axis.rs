@@ -49,7 +49,8 @@ impl AxisFold {
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ReduceAxis {
     /// The function.
     pub fold: AxisFold,

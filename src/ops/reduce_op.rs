@@ -229,6 +229,7 @@ impl ReduceOp for MinOp {
 
 /// The results of a reduction by tiles, one for each tile.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Partials {
     /// The tiles' values, the last dimension varying fastest: row by row for a matrix.
     pub values: Vec<f32>,

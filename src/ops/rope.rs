@@ -33,6 +33,7 @@ use libm as math;
 /// ```
 #[doc(alias = "rotary embedding")]
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Rope {
     /// The number of tokens.
     pub tokens: usize,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::ConvLayer;
-use crate::ops::{Conv2d, Matmul, Op, Padding, bytes, transformer};
+use crate::ops::{Conv2d, Matmul, Op, Padding, bytes, llm_ops};
 
 /// The number of indices that `f32` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
@@ -45,7 +45,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         | Op::ArgmaxRows { .. }
         | Op::TopKRows { .. }
         | Op::Rope { .. }
-        | Op::Attention { .. } => transformer::output_len(op, inputs),
+        | Op::Attention { .. } => llm_ops::output_len(op, inputs),
         Op::Rearrange { ref options } => options.check(len(0)),
         Op::ReduceAxis { ref options } => options.check(len(0)),
         Op::ConcatRows {

@@ -3,7 +3,7 @@
 //! A row reads
 //!
 //! ```text
-//! /// What it computes, as it stands in the documentation of every method.
+//! /// The formula, for the documentation of every method.
 //! sync_name async_name jsName Variant(inputs, …) -> output { parameter: type, … } Class, ulp,
 //!     [{ parameter: value, … }, …];
 //! ```

@@ -22,6 +22,7 @@ pub type StreamWatch<'a> = dyn FnMut(StreamProgress) -> ControlFlow<()> + Send +
 
 /// The progress of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StreamProgress {
     /// The number of rows that the sink has received.
     pub rows: usize,

@@ -124,7 +124,7 @@ const WIDEST: usize = 16;
 /// A function of two slices, or of one given twice, and where its values go.
 type Whole<'a> = dyn Fn([&[f32]; 2], &mut [f32]) + 'a;
 
-/// Calls a kernel with whole vectors only. What is left of the slices is brought to that length
+/// Calls a kernel with whole vectors only. The slices' last elements are padded to that length
 /// here, since kernels would hold every function twice otherwise.
 fn in_whole_vectors(inputs: [&[f32]; 2], y: &mut [f32], kernel: &Whole<'_>) {
     let whole = y.len() / WIDEST * WIDEST;

@@ -3,6 +3,12 @@
 //! Kernels are generic over the instruction set (`isa`) and written once; the best instruction
 //! set is found at run time natively and at compile time in WebAssembly. Elementary functions
 //! (`math`) hold the accuracy that the op table states, on every instruction set.
+//!
+//! The files:
+//!
+//! - `isa` has the trait that each instruction set implements, `math` the elementary functions.
+//! - The others are kernels but for three: `stream` runs operations piece by piece on arrays outside of WebAssembly's memory,
+//!   `threads` divides large operations, `jit` generates WebAssembly for expressions.
 
 // Target features reach a kernel only through inlining: see `isa`.
 #![allow(clippy::inline_always)]

@@ -20,6 +20,13 @@ pub enum CacheType {
     Q8_0,
 }
 
+/// Writes the type's name.
+impl std::fmt::Display for CacheType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl CacheType {
     /// The type's name: `f32`, `f16` or `q8_0`.
     pub fn name(self) -> &'static str {

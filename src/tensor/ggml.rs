@@ -60,6 +60,13 @@ const TYPES: [(WeightType, u32, usize, usize); 15] = [
     (BF16, 30, 1, 2),
 ];
 
+/// Writes ggml's name of the type, such as `Q4_K`.
+impl std::fmt::Display for WeightType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(self, f)
+    }
+}
+
 impl WeightType {
     /// Returns the type of a name, such as `Q4_K`.
     #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]

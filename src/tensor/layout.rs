@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 
 /// The order of elements in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum MemoryLayout {
     /// The last dimension varies fastest, as in C.
     #[default]

@@ -24,6 +24,7 @@ pub struct PartitionView<T = f32> {
 
 /// The part of a view that a tile covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct TileInfo {
     /// The tile's index in each dimension.
     pub tile_idx: [usize; 4],

@@ -56,6 +56,18 @@ impl WordLayout {
     }
 }
 
+/// Writes the format's name: `f32`, `f16`, `q8_0` or `q4_0`.
+impl std::fmt::Display for WeightFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Q8_0 => "q8_0",
+            Self::Q4_0 => "q4_0",
+        })
+    }
+}
+
 impl WeightFormat {
     /// Returns the layout of the words; `None` for `F32`.
     pub(crate) const fn layout(self) -> Option<WordLayout> {

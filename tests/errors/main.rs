@@ -5,8 +5,8 @@
 mod messages;
 
 use relampago::{
-    Attention, Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result,
-    Rope,
+    Attention, Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, OpClass, Policy,
+    Result, Rope,
 };
 
 fn devices() -> Vec<GpuDevice> {
@@ -136,8 +136,8 @@ fn check_arguments_that_are_indices(device: &GpuDevice, table: &[f32; 6], wrong:
     );
     let gathered = batch.gather_rows(table, rows, 3, 2);
     let taken = batch.take_along_rows(table, cols, 3, 2, 1);
-    let program = batch.compile_sync(&[gathered, taken]).unwrap();
-    let read = |rows: &[f32; 2], cols: &[f32; 3]| program.read_sync(&[rows.into(), cols.into()]);
+    let program = batch.compile(&[gathered, taken]).unwrap();
+    let read = |rows: &[f32; 2], cols: &[f32; 3]| program.read(&[rows.into(), cols.into()]);
     let expected = [vec![5.0, 6.0, 1.0, 2.0], vec![2.0, 3.0, 6.0]];
     assert_eq!(read(&[2.0, 0.0], &[1.0, 0.0, 1.0]).unwrap(), expected);
     for &index in wrong {
@@ -146,12 +146,12 @@ fn check_arguments_that_are_indices(device: &GpuDevice, table: &[f32; 6], wrong:
         let error = read(&[0.0; 2], &[0.0, 0.0, index]).unwrap_err().to_string();
         assert!(error.contains(&format!("{index} at position 2")), "{error}");
         let rows = device.upload(&[index, 1.0]).unwrap();
-        let results = program.read_sync(&[(&rows).into(), (&[0.0; 3]).into()]);
+        let results = program.read(&[(&rows).into(), (&[0.0; 3]).into()]);
         let results = results.unwrap();
         assert!(results[0][..2].iter().all(|x| x.is_nan()), "{results:?}");
         assert_eq!(results[0][2..], [3.0, 4.0]);
     }
-    let one = program.read_sync(&[(&[0.0, 3.0]).into(), (&[2.0, 0.0, 0.0]).into()]);
+    let one = program.read(&[(&[0.0, 3.0]).into(), (&[2.0, 0.0, 0.0]).into()]);
     assert_eq!(
         one.unwrap_err().to_string(),
         "`indices` is 3 at position 1, but must be whole numbers from 0 and below 3"
@@ -380,7 +380,7 @@ fn batch_executes_once_and_owns_its_buffers() {
         assert_eq!(code(batch.execute_sync()), "ALREADY_EXECUTED");
         let late = batch.relu(y);
         assert_eq!(code(batch.read_sync(late)), "ALREADY_EXECUTED");
-        assert_eq!(code(batch.compile_sync(&[late])), "ALREADY_EXECUTED");
+        assert_eq!(code(batch.compile(&[late])), "ALREADY_EXECUTED");
         assert_eq!(batch.read_sync(y).unwrap(), [1.0, 0.0]);
     }
 }
@@ -454,10 +454,7 @@ fn the_policy_sends_only_work_that_gains() {
         "copies cost more than a pass"
     );
     assert!(Policy::ALWAYS_GPU.prefers_gpu(&Op::Relu, &[0]));
-    let most = Policy {
-        elementwise: u64::MAX - 1,
-        ..policy
-    };
+    let most = policy.with_threshold(OpClass::Elementwise, u64::MAX - 1);
     assert!(most.prefers_gpu(&Op::Mul, &[usize::MAX; 2]));
 }
 

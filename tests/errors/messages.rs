@@ -189,12 +189,11 @@ fn batch_messages_say_what_to_do() {
     let mut batch = GpuCommandBatch::new(device.clone());
     let x = batch.placeholder(2);
     let y = batch.relu(x);
-    let program = batch.compile_sync(&[y]).unwrap();
+    let program = batch.compile(&[y]).unwrap();
     let values = [1.0, 2.0];
     let arguments = [Argument::from(&values[..])];
-    let repeat = |times, feedback: &[(usize, usize)]| {
-        message(program.run_n_sync(&arguments, times, feedback))
-    };
+    let repeat =
+        |times, feedback: &[(usize, usize)]| message(program.run_n(&arguments, times, feedback));
     let mut other = GpuCommandBatch::new(device.clone());
     let unread = other.upload(&values);
     let named = |name: &'static [&'static str; 1]| {

@@ -10,13 +10,13 @@ fn another_factor_and_other_values_plan_nothing() -> Result<()> {
         let factor = f32::from(step);
         let x = tensors.tensor(&[factor, 2.0], &[2])?;
         let y = x.mul(factor)?.add(0.5)?.sum(0)?;
-        assert_eq!(y.item_sync()?, factor * factor + 2.0 * factor + 1.0);
+        assert_eq!(y.item()?, factor * factor + 2.0 * factor + 1.0);
     }
     assert_eq!(tensors.planned(), 1);
     // A bound belongs to the structure, to the sign of zero.
     let x = tensors.ones(&[2])?;
     for bound in [0.0, -0.0, 0.0] {
-        x.minimum(1.0)?.clip(bound, 4.0)?.read_sync()?;
+        x.minimum(1.0)?.clip(bound, 4.0)?.read()?;
     }
     assert_eq!(tensors.planned(), 3);
     Ok(())
@@ -25,7 +25,7 @@ fn another_factor_and_other_values_plan_nothing() -> Result<()> {
 #[test]
 fn the_cache_drops_the_program_that_was_used_longest_ago() -> Result<()> {
     let tensors = crate::tensors(Backend::Simd);
-    let run = |len: usize| tensors.ones(&[len])?.exp()?.sum(0)?.item_sync();
+    let run = |len: usize| tensors.ones(&[len])?.exp()?.sum(0)?.item();
     for len in 1..=64 {
         run(len)?;
     }
@@ -44,13 +44,13 @@ fn loops_plan_once() -> Result<()> {
     let tensors = crate::tensors(Backend::Simd);
     let mut x = tensors.tensor(&[0.5, 0.25], &[2])?;
     for _ in 0..20 {
-        x = x.mul(3.7)?.mul(&x.neg()?.add(1.0)?)?.run_sync()?;
+        x = x.mul(3.7)?.mul(&x.neg()?.add(1.0)?)?.run()?;
     }
     let mut expected = [0.5_f32, 0.25];
     for _ in 0..20 {
         expected = expected.map(|x| 3.7 * x * (1.0 - x));
     }
-    let values = x.read_sync()?;
+    let values = x.read()?;
     assert!(
         values
             .iter()
@@ -74,9 +74,9 @@ fn results_may_be_leaves_views_and_each_other() -> Result<()> {
         let own = [1.0, 2.0, 3.0, 4.0];
         let sums = [2.0, 3.0, 4.0, 5.0];
         let expected: [&[f32]; 6] = [&own, &sums, &sums, &[1.0, 3.0, 2.0, 4.0], &[], &own];
-        assert_eq!(tensors.read_sync(&list)?, expected);
-        tensors.run_sync(&list)?;
-        assert_eq!(tensors.read_sync(&list)?, expected);
+        assert_eq!(tensors.read(&list)?, expected);
+        tensors.run(&list)?;
+        assert_eq!(tensors.read(&list)?, expected);
         assert_eq!(tensors.planned(), 1);
     }
     Ok(())
@@ -88,10 +88,7 @@ fn buffers_are_used_where_they_are() -> Result<()> {
         let tensors = crate::tensors(backend);
         let buffer = tensors.device().upload(&[1.0, 2.0, 3.0])?;
         let x = tensors.from_buffer(buffer.clone(), &[3, 1])?;
-        assert_eq!(
-            x.add(&x.transpose()?)?.sum(0)?.read_sync()?,
-            [9.0, 12.0, 15.0]
-        );
+        assert_eq!(x.add(&x.transpose()?)?.sum(0)?.read()?, [9.0, 12.0, 15.0]);
         drop(x);
         assert_eq!(buffer.read()?, [1.0, 2.0, 3.0]);
     }
@@ -110,7 +107,7 @@ fn graphs_may_be_deeper_than_the_stack() -> Result<()> {
         Ok(x)
     };
     drop(deep(100_000)?);
-    assert_eq!(deep(2_000)?.item_sync()?, 2_000.0);
+    assert_eq!(deep(2_000)?.item()?, 2_000.0);
     Ok(())
 }
 
@@ -120,7 +117,7 @@ fn threads_share_tensors() -> Result<()> {
     let x = tensors.tensor(&[1.0, 2.0], &[2])?;
     let y = x.mul(2.0)?.add(1.0)?;
     std::thread::scope(|scope| {
-        let read = || scope.spawn(|| y.run_sync()?.read_sync());
+        let read = || scope.spawn(|| y.run()?.read());
         let threads: Vec<_> = (0..4).map(|_| read()).collect();
         for thread in threads {
             let values = thread.join().expect("no panic");
@@ -148,7 +145,7 @@ fn several_results_are_submitted_together() -> Result<()> {
     let (sums, product) = (x.sum(0)?, x.matmul(&x.transpose()?)?.relu()?);
     let submissions = |list: &[&Tensor]| {
         let before = number();
-        let values = tensors.read_sync(list)?;
+        let values = tensors.read(list)?;
         // The last one asks for the index.
         Ok::<_, relampago::Error>((number() - before - 1, values))
     };
@@ -177,7 +174,7 @@ fn special_values_are_recognised() -> Result<()> {
             [1.0, 0.0, 0.0, 0.0, 1.0, 1.0],
             [0.0, 1.0, 1.0, 1.0, 0.0, 0.0],
         ];
-        assert_eq!(tensors.read_sync(&results.each_ref())?, expected);
+        assert_eq!(tensors.read(&results.each_ref())?, expected);
     }
     Ok(())
 }
@@ -191,15 +188,11 @@ fn bytes_come_back_whatever_is_moved_between() -> Result<()> {
             let len = rows * cols * channels;
             let bytes: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
             let image = tensors.from_bytes(&bytes, &[rows, cols, channels])?;
-            assert_eq!(image.to_bytes_sync()?, bytes, "{backend}");
+            assert_eq!(image.to_bytes()?, bytes, "{backend}");
             let planes = image.permute(&[2, 0, 1])?;
             let want = (0..len).map(|i| bytes[i % (rows * cols) * channels + i / (rows * cols)]);
-            assert_eq!(
-                planes.to_bytes_sync()?,
-                want.collect::<Vec<_>>(),
-                "{backend}"
-            );
-            let wider = planes.mul(1000.0)?.to_bytes_sync()?;
+            assert_eq!(planes.to_bytes()?, want.collect::<Vec<_>>(), "{backend}");
+            let wider = planes.mul(1000.0)?.to_bytes()?;
             assert!(
                 wider.iter().all(|byte| [0, 255].contains(byte)),
                 "{backend}"
@@ -207,7 +200,7 @@ fn bytes_come_back_whatever_is_moved_between() -> Result<()> {
             let repeated = image
                 .unsqueeze(0)?
                 .broadcast_to(&[2, rows, cols, channels])?;
-            assert_eq!(repeated.to_bytes_sync()?, bytes.repeat(2), "{backend}");
+            assert_eq!(repeated.to_bytes()?, bytes.repeat(2), "{backend}");
         }
         let error = tensors.from_bytes(&[1, 2, 3], &[2, 2]).unwrap_err();
         assert_eq!(error.code(), "SHAPE_MISMATCH");
@@ -220,7 +213,7 @@ fn bytes_come_back_whatever_is_moved_between() -> Result<()> {
 fn random_tensors_are_those_of_the_seed() -> Result<()> {
     for backend in crate::backends() {
         let tensors = crate::tensors(backend);
-        let normal = tensors.random_normal(&[2, 2], 1)?.read_sync()?;
+        let normal = tensors.random_normal(&[2, 2], 1)?.read()?;
         let known = [1_052_951_523, 3_197_612_476, 3_196_008_204, 3_212_869_053];
         assert_eq!(
             normal.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
@@ -230,8 +223,8 @@ fn random_tensors_are_those_of_the_seed() -> Result<()> {
         assert_eq!(uniform.shape(), [3, 1000]);
         let mut expected = vec![0.0; 3000];
         relampago::random::Philox::new(u64::MAX).uniform(0, &mut expected);
-        assert_eq!(uniform.read_sync()?, expected);
-        assert!(tensors.random_uniform(&[0, 5], 0)?.read_sync()?.is_empty());
+        assert_eq!(uniform.read()?, expected);
+        assert!(tensors.random_uniform(&[0, 5], 0)?.read()?.is_empty());
         tensors.random_normal(&[1; 7], 0).unwrap_err();
         tensors.random_normal(&[usize::MAX, 2], 0).unwrap_err();
     }
@@ -243,7 +236,7 @@ fn a_tensor_goes_to_a_batch_and_back() -> Result<()> {
     for backend in crate::backends() {
         let tensors = crate::tensors(backend);
         let x = tensors.tensor(&[1.0, -2.0, 3.0, -4.0, 5.0, -6.0], &[2, 3])?;
-        let buffer = x.transpose()?.mul(2.0)?.to_buffer_sync()?;
+        let buffer = x.transpose()?.mul(2.0)?.to_buffer()?;
         assert_eq!(buffer.read()?, [2.0, -8.0, -4.0, 10.0, 6.0, -12.0]);
         let mut batch = GpuCommandBatch::new(tensors.device().clone());
         let input = batch.input(&buffer);
@@ -252,11 +245,11 @@ fn a_tensor_goes_to_a_batch_and_back() -> Result<()> {
         batch.execute_sync()?;
         let output = batch.keep(positive)?;
         let back = tensors.from_buffer(output, &[3, 2])?;
-        assert_eq!(back.sum(0)?.read_sync()?, [8.0, 10.0]);
+        assert_eq!(back.sum(0)?.read()?, [8.0, 10.0]);
         // A leaf's buffer, one of no elements, and the same one again.
-        assert_eq!(x.to_buffer_sync()?.read()?, x.read_sync()?);
-        assert!(tensors.zeros(&[0, 2])?.to_buffer_sync()?.read()?.is_empty());
-        assert_eq!(x.to_buffer_sync()?.read()?, x.read_sync()?);
+        assert_eq!(x.to_buffer()?.read()?, x.read()?);
+        assert!(tensors.zeros(&[0, 2])?.to_buffer()?.read()?.is_empty());
+        assert_eq!(x.to_buffer()?.read()?, x.read()?);
     }
     Ok(())
 }

@@ -46,24 +46,20 @@ fn custom_elementwise_operations_broadcast() -> Result<()> {
         let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
         let column = tensors.tensor(&[10.0, 20.0], &[2, 1])?;
         let y = x.custom_elementwise(&mix(), &[(&column).into()], &[0.5])?;
-        assert_eq!(
-            y.read_sync()?,
-            [5.5, 6.0, 6.5, 12.0, 12.5, 13.0],
-            "{backend}"
-        );
+        assert_eq!(y.read()?, [5.5, 6.0, 6.5, 12.0, 12.5, 13.0], "{backend}");
         let y = x
             .transpose()?
             .custom_elementwise(&mix(), &[0.0.into()], &[1.0])?;
-        assert_eq!((y.shape(), y.read_sync()?), (&[3, 2][..], vec![0.0; 6]));
+        assert_eq!((y.shape(), y.read()?), (&[3, 2][..], vec![0.0; 6]));
         let y = x
             .mul(2.0)?
             .custom_elementwise(&mix(), &[(&x).into()], &[2.0])?
             .add(1.0)?;
-        assert_eq!(y.read_sync()?, [1.0; 6]);
+        assert_eq!(y.read()?, [1.0; 6]);
         let none = tensors
             .zeros(&[0, 3])?
             .custom_elementwise(&mix(), &[1.0.into()], &[0.0])?;
-        assert_eq!((none.shape(), none.read_sync()?), (&[0, 3][..], vec![]));
+        assert_eq!((none.shape(), none.read()?), (&[0, 3][..], vec![]));
         let code = |result: Result<Tensor>| result.expect_err("a mistake").code();
         assert_eq!(
             code(x.custom_elementwise(&mix(), &[], &[0.5])),
@@ -90,13 +86,13 @@ fn programs_of_custom_operations_are_cached_by_operation() -> Result<()> {
         let op = of(factor)?;
         for _ in 0..2 {
             let y = x.custom_elementwise(&op, &[], &[])?;
-            assert_eq!(y.read_sync()?, [3.0 * factor, -4.0 * factor]);
+            assert_eq!(y.read()?, [3.0 * factor, -4.0 * factor]);
         }
     }
     assert_eq!(tensors.planned(), 2);
     for _ in 0..2 {
-        assert_eq!(x.custom_reduce::<SumOp>(0)?.item_sync()?, -1.0);
-        assert_eq!(x.custom_reduce::<Largest>(0)?.item_sync()?, 4.0);
+        assert_eq!(x.custom_reduce::<SumOp>(0)?.item()?, -1.0);
+        assert_eq!(x.custom_reduce::<Largest>(0)?.item()?, 4.0);
     }
     assert_eq!(tensors.planned(), 4);
     Ok(())
@@ -128,25 +124,18 @@ fn custom_reductions_go_along_any_axes() -> Result<()> {
                 let largest = x.custom_reduce::<Largest>(axes.clone())?;
                 let expected = x.abs()?.max(axes.clone())?;
                 assert_eq!(largest.shape(), expected.shape());
-                assert_eq!(
-                    largest.read_sync()?,
-                    expected.read_sync()?,
-                    "{axes:?} of {shape:?}"
-                );
+                assert_eq!(largest.read()?, expected.read()?, "{axes:?} of {shape:?}");
                 let sum = x.custom_reduce::<SumOp>(axes.clone())?;
-                assert_eq!(sum.read_sync()?, x.sum(axes)?.read_sync()?, "{backend}");
+                assert_eq!(sum.read()?, x.sum(axes)?.read()?, "{backend}");
             }
         }
         let turned = numbers(&tensors, &[4, 6])?.transpose()?.slice(0, 1..4)?;
         let largest = turned.custom_reduce::<Largest>(1)?;
-        assert_eq!(largest.read_sync()?, turned.abs()?.max(1)?.read_sync()?);
+        assert_eq!(largest.read()?, turned.abs()?.max(1)?.read()?);
         // Before and after other operations.
         let x = numbers(&tensors, &[3, 5])?;
         let scaled = x.mul(2.0)?.custom_reduce::<Largest>(0)?.add(1.0)?;
-        assert_eq!(
-            scaled.read_sync()?,
-            x.mul(2.0)?.abs()?.max(0)?.add(1.0)?.read_sync()?
-        );
+        assert_eq!(scaled.read()?, x.mul(2.0)?.abs()?.max(0)?.add(1.0)?.read()?);
     }
     Ok(())
 }
@@ -156,17 +145,17 @@ fn custom_reductions_of_nothing_and_of_nan() -> Result<()> {
     for backend in crate::backends() {
         let tensors = crate::tensors(backend);
         let none = tensors.zeros(&[2, 0])?;
-        assert_eq!(none.custom_reduce::<Largest>(1)?.read_sync()?, [0.0, 0.0]);
-        assert_eq!(none.custom_reduce::<Largest>(..)?.item_sync()?, 0.0);
-        assert!(none.custom_reduce::<Largest>(0)?.read_sync()?.is_empty());
+        assert_eq!(none.custom_reduce::<Largest>(1)?.read()?, [0.0, 0.0]);
+        assert_eq!(none.custom_reduce::<Largest>(..)?.item()?, 0.0);
+        assert!(none.custom_reduce::<Largest>(0)?.read()?.is_empty());
         let nan = tensors.tensor(&[f32::NAN, -1.0, -2.0, -3.0], &[2, 2])?;
-        let largest = nan.custom_reduce::<Largest>(1)?.read_sync()?;
+        let largest = nan.custom_reduce::<Largest>(1)?.read()?;
         assert!(largest[0].is_nan() && largest[1] == 3.0, "{largest:?}");
         assert_eq!(
             tensors
                 .full(&[], -7.0)?
                 .custom_reduce::<Largest>(..)?
-                .item_sync()?,
+                .item()?,
             7.0
         );
     }
@@ -201,7 +190,7 @@ fn custom_reductions_that_cannot_run_return_errors() -> Result<()> {
             error.to_string().starts_with("`combine` is 7 for 0 and -7"),
             "{error}"
         );
-        let sum = x.custom_reduce::<OnSimdAlone>(0)?.item_sync();
+        let sum = x.custom_reduce::<OnSimdAlone>(0)?.item();
         if backend == Backend::Gpu {
             let error = sum.expect_err("no WGSL");
             assert!(

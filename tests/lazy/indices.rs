@@ -31,9 +31,9 @@ fn given_indices_beyond_the_limit_are_errors_wherever_they_are_now() -> Result<(
         both(&indices.broadcast_to(&[3, 4])?, &anywhere);
         both(&tensors.full(&[3], 7.0)?, &anywhere);
         // On the device from here on.
-        let moved = indices.reshape(&[4, 1])?.run_sync()?;
+        let moved = indices.reshape(&[4, 1])?.run()?;
         both(&moved, &first);
-        both(&indices.run_sync()?, &first);
+        both(&indices.run()?, &first);
         for wrong in [-1.0, 0.5, f32::NAN, f32::INFINITY, 1e30] {
             let expected = format!("`indices` is {wrong} at position 1, {needed}");
             both(&tensors.tensor(&[0.0, wrong, 7.0], &[3])?, &expected);
@@ -83,7 +83,7 @@ fn computed_indices_beyond_the_limit_give_nan_on_every_back_end() -> Result<()> 
         let gathered = bits(&rows([[1.0, 2.0], [3.0, 4.0]]));
         let encoded = bits(&rows([[1.0, 0.0], [0.0, 1.0]]));
         let computed = tensors.tensor(&indices, &[10])?.mul(1.0)?;
-        let settled = tensors.tensor(&indices, &[10])?.mul(1.0)?.run_sync()?;
+        let settled = tensors.tensor(&indices, &[10])?.mul(1.0)?.run()?;
         let buffer = tensors.device().upload(&indices)?;
         let resident = tensors.from_buffer(buffer, &[10])?;
         // A part of what the host has counts as computed.
@@ -91,7 +91,7 @@ fn computed_indices_beyond_the_limit_give_nan_on_every_back_end() -> Result<()> 
         let part = tensors.tensor(&padded, &[11])?.slice(0, ..10)?;
         for indices in [&computed, &settled, &resident, &part] {
             let results = [table.gather(indices, 0)?, indices.one_hot(2)?];
-            let values = tensors.read_sync(&results.each_ref())?;
+            let values = tensors.read(&results.each_ref())?;
             assert_eq!(bits(&values[0]), gathered, "{backend}");
             assert_eq!(bits(&values[1]), encoded, "{backend}");
         }
@@ -106,10 +106,10 @@ fn computed_classes_are_encoded_exactly() -> Result<()> {
         let x = tensors.tensor(&[3.0, 1.0, 2.0, 5.0, 9.0, 4.0], &[2, 3])?;
         let classes = x.argmax(1)?.one_hot(3)?;
         let expected = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
-        assert_eq!(classes.read_sync()?, expected, "{backend}");
+        assert_eq!(classes.read()?, expected, "{backend}");
         // Logical operations take it as they take every tensor.
-        assert_eq!(classes.and(&x.greater(3.0)?)?.sum(..)?.item_sync()?, 1.0);
-        assert_eq!(classes.not()?.sum(..)?.item_sync()?, 4.0);
+        assert_eq!(classes.and(&x.greater(3.0)?)?.sum(..)?.item()?, 1.0);
+        assert_eq!(classes.not()?.sum(..)?.item()?, 4.0);
     }
     Ok(())
 }

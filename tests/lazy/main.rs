@@ -12,6 +12,7 @@ mod device;
 mod indices;
 mod mistakes;
 mod operations;
+mod operators;
 mod oracle;
 #[path = "../support/random.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -55,7 +56,7 @@ fn check_expressions(backend: Backend, count: usize, seed: u64) {
     for _ in 0..count {
         let results = cases.expression();
         let list: Vec<_> = results.iter().map(|result| &result.tensor).collect();
-        let values = tensors.read_sync(&list);
+        let values = tensors.read(&list);
         let values = values.unwrap_or_else(|error| panic!("{error}: {:?}", cases.trail));
         for (result, values) in results.iter().zip(&values) {
             check(result, values, &cases.trail);

@@ -53,10 +53,7 @@ fn shapes_that_do_not_fit_are_errors_at_once() -> Result<()> {
     }
     let scalar = tensors.ones(&[])?.top_k(1).map(|(values, _)| values);
     assert_eq!(code(scalar), "SHAPE_MISMATCH");
-    assert_eq!(
-        x.item_sync().expect_err("six elements").code(),
-        "SHAPE_MISMATCH"
-    );
+    assert_eq!(x.item().expect_err("six elements").code(), "SHAPE_MISMATCH");
     assert_eq!(tensors.planned(), 0);
     Ok(())
 }
@@ -119,7 +116,7 @@ fn tensors_of_different_caches_do_not_mix() -> Result<()> {
     assert_eq!(code(x.add(&y)), "FOREIGN");
     assert_eq!(code(x.matmul(&y.transpose()?)), "FOREIGN");
     assert_eq!(code(Tensor::concat(&[&x, &y], 0)), "FOREIGN");
-    let read = others.read_sync(&[&y, &x]);
+    let read = others.read(&[&y, &x]);
     assert_eq!(read.expect_err("another cache").code(), "FOREIGN");
     let buffer = others.device().upload(&[1.0])?;
     assert_eq!(code(tensors.from_buffer(buffer, &[1])), "FOREIGN");

@@ -1,7 +1,7 @@
 //! Keys and values of fewer bits, on every instruction set and on a GPU, beside the pass in `f64`.
 
 use super::models;
-use super::transformer::{HEAD, LLAMA, random_model};
+use super::random_models::{HEAD, LLAMA, random_model};
 use super::{lora, on_gpus, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;

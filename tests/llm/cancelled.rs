@@ -1,6 +1,6 @@
 //! Futures of answers that are dropped while they read a prompt.
 
-use super::transformer::{GEMMA, LLAMA, random_model};
+use super::random_models::{GEMMA, LLAMA, random_model};
 use super::{load, tokens};
 use crate::support::Random;
 use relampago::llm::{EmbedOptions, GenerateOptions, LanguageModel, Session};

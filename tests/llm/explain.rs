@@ -1,6 +1,6 @@
 //! The steps of a token, which `explain` lists.
 
-use super::transformer::{SHAPES, random_model};
+use super::random_models::{SHAPES, random_model};
 use relampago::Backend;
 use relampago::llm::{Gguf, LanguageModel, LoadOptions, ModelStep};
 

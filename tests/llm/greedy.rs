@@ -1,6 +1,6 @@
 //! Greedy choices: a GPU's and those of SIMD are the first largest logit, or the first NaN.
 
-use super::transformer::{GEMMA, LLAMA, Shape, random_model};
+use super::random_models::{GEMMA, LLAMA, Shape, random_model};
 use super::{PROMPT, answer, load, on_gpus};
 use relampago::InstructionSet;
 use relampago::llm::{GenerateOptions, Gguf, LanguageModel, WeightType};

@@ -1,7 +1,7 @@
 //! Positions that a token does not see, in models' attention.
 
 use super::on_gpus;
-use super::transformer::{GEMMA, LLAMA, WIDTH, WINDOW, random_model};
+use super::random_models::{GEMMA, LLAMA, WIDTH, WINDOW, random_model};
 use crate::support::Random;
 use relampago::InstructionSet;
 use relampago::llm::{ForwardPass, Gguf, LoadOptions};

@@ -5,8 +5,8 @@
 use super::allocations::{Allocated, measured};
 use super::inspect::head_len;
 use super::lora::{gguf as gguf_adapter, parts, safetensors};
+use super::random_models::{GEMMA, LLAMA, SHAPES, metadata, random_model};
 use super::split::parts_of;
-use super::transformer::{GEMMA, LLAMA, SHAPES, metadata, random_model};
 use crate::gguf::random_tensor;
 use crate::support::Random;
 use relampago::Result;

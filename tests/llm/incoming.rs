@@ -1,7 +1,7 @@
 //! Models whose files arrive in pieces.
 
 use super::on_gpu;
-use super::transformer::{LLAMA, SHAPES, random_model};
+use super::random_models::{LLAMA, SHAPES, random_model};
 use crate::support::Random;
 use relampago::llm::{IncomingModel, LanguageModel, LoadOptions};
 use relampago::{Backend, Error, GpuDevice};

@@ -1,10 +1,12 @@
 //! Tests of reports about models by the beginnings of their files.
 
-use super::transformer::{LLAMA, SHAPES, random_model};
+use super::random_models::{LLAMA, SHAPES, random_model};
+use relampago::Error;
 use relampago::llm::{
     CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, LoraOptions, Message, Value,
     WeightType,
 };
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The bytes of a file before its weights.
@@ -77,7 +79,7 @@ fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
         (LLAMA, 0),
         (LLAMA, 3),
         (LLAMA, 8),
-        (super::transformer::GEMMA, 0),
+        (super::random_models::GEMMA, 0),
     ] {
         let (bytes, _) = random_model(shape, seed);
         let len = bytes.len() as u64;
@@ -206,6 +208,8 @@ fn files_that_cannot_be_read_are_named() {
         Gguf::open(std::env::temp_dir()).err(),
         model.load_lora(adapter, LoraOptions::default()).err(),
     ];
+    let kind = ErrorKind::NotFound;
+    assert!(matches!(&errors[0], Some(Error::File { kind: found, .. }) if *found == kind));
     for error in errors {
         let error = error.expect("there is no file");
         assert_eq!(error.code(), "FILE", "{error}");

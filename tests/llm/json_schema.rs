@@ -1,6 +1,6 @@
 //! Answers by a JSON schema, of models that would say anything.
 
-use super::transformer::{GEMMA, LLAMA, random_model};
+use super::random_models::{GEMMA, LLAMA, random_model};
 use super::{load, on_gpus};
 use relampago::InstructionSet;
 use relampago::llm::{FinishReason, GenerateOptions, LanguageModel};

@@ -1,6 +1,6 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
-use super::transformer::{
+use super::random_models::{
     GEMMA, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH, random_model_with,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};

@@ -1,6 +1,6 @@
 //! Adapters: beside quantised weights they give the logits of merged weights.
 
-use super::transformer::{GEMMA, HEAD, LLAMA, Oracle, SHAPES, Shape, WIDTH, random_model};
+use super::random_models::{GEMMA, HEAD, LLAMA, Oracle, SHAPES, Shape, WIDTH, random_model};
 use super::{answer, assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;

@@ -1,7 +1,7 @@
 //! Schemas whose work would explode, and formats: each makes an answer or is refused at once.
 
 use super::load;
-use super::transformer::{LLAMA, random_model};
+use super::random_models::{LLAMA, random_model};
 use relampago::InstructionSet;
 use relampago::llm::{GenerateOptions, LanguageModel};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Prompts that are read in several blocks.
 
-use super::transformer::{GEMMA, LLAMA, random_model};
+use super::random_models::{GEMMA, LLAMA, random_model};
 use super::{assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;

@@ -1,7 +1,7 @@
 //! Metadata and tensors that a model does not have, which are refused by name, and those that change nothing.
 
 use super::keys::{assert_refused, refusal};
-use super::transformer::{GEMMA, LLAMA, PHI, QWEN2, QWEN3, SHAPES, random_model_with};
+use super::random_models::{GEMMA, LLAMA, PHI, QWEN2, QWEN3, SHAPES, random_model_with};
 use super::{check_logits, load, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;

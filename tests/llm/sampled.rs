@@ -1,6 +1,6 @@
 //! Tokens that a GPU draws are those that the host draws from the GPU's logits.
 
-use super::transformer::{GEMMA, LLAMA, random_model};
+use super::random_models::{GEMMA, LLAMA, random_model};
 use super::{answer, on_gpus};
 use relampago::llm::{GenerateOptions, LanguageModel, Sampling};
 

@@ -1,7 +1,7 @@
 //! Sessions that are copied, saved and cut; embeddings, probabilities, and layers by themselves.
 
 use super::allocations::measured;
-use super::transformer::{GEMMA, LLAMA, WIDTH, random_model};
+use super::random_models::{GEMMA, LLAMA, WIDTH, random_model};
 use super::{assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::llm::{

@@ -1,6 +1,6 @@
 //! Models that are split into several files.
 
-use super::transformer::{LLAMA, metadata, random_model};
+use super::random_models::{LLAMA, metadata, random_model};
 use relampago::llm::{Gguf, GgufWriter, LanguageModel, LoadOptions};
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::allocations::measured;
 use super::load;
-use super::transformer::{LLAMA, random_model};
+use super::random_models::{LLAMA, random_model};
 use relampago::InstructionSet;
 use relampago::llm::{GenerateOptions, LanguageModel, Message};
 

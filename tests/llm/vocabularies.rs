@@ -1,7 +1,7 @@
 //! Files whose tokenizer or end tokens cannot be used.
 
 use super::keys::assert_refused;
-use super::transformer::{GEMMA, LLAMA, Shape, random_model_with};
+use super::random_models::{GEMMA, LLAMA, Shape, random_model_with};
 use super::{load, on_gpus};
 use relampago::InstructionSet;
 use relampago::llm::{FinishReason, GenerateOptions, GgufWriter, LanguageModel};

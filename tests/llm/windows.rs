@@ -1,7 +1,7 @@
 //! Caches of layers with a window: rings that keep the last positions, on SIMD and on a GPU, beside the pass in `f64`.
 
+use super::random_models::{GEMMA, HEAD, KV_HEADS, SHAPES, Shape, WINDOW, random_model};
 use super::sessions::backends;
-use super::transformer::{GEMMA, HEAD, KV_HEADS, SHAPES, Shape, WINDOW, random_model};
 use super::{assert_close, tokens};
 use crate::support::Random;
 use relampago::llm::{ForwardPass, GenerateOptions, Gguf, LanguageModel, LoadOptions};

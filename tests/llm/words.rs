@@ -2,8 +2,8 @@
 //! must find the same words.
 
 use crate::load;
+use crate::random_models::{LLAMA, random_model};
 use crate::support::Random;
-use crate::transformer::{LLAMA, random_model};
 use crate::vocabulary::CHARACTERS;
 use relampago::InstructionSet;
 

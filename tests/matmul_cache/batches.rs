@@ -25,10 +25,10 @@ fn batches_and_programs_multiply_by_cached_weights() {
                 // What was recorded has its own weights.
                 cache.insert("w", &[f32::NAN], 1, 1).unwrap();
                 batch.output(product).unwrap();
-                let program = batch.compile_sync(&[product, y]).unwrap();
+                let program = batch.compile(&[product, y]).unwrap();
                 batch.execute_sync().unwrap();
                 let of_batch = [product, y].map(|id| batch.read_sync(id).unwrap());
-                let of_program = program.read_sync(&[]).unwrap();
+                let of_program = program.read(&[]).unwrap();
                 let (negated, rounded) = (
                     input.iter().map(|x| -x).collect::<Vec<_>>(),
                     rounded(&weights, k, n, format),
@@ -53,11 +53,11 @@ fn recorded_matmuls_with_the_same_weights_are_one() {
     let mut batch = GpuCommandBatch::new(device);
     let x = batch.placeholder(1);
     let ids = ["w", "w", "v"].map(|name| batch.matmul_cached(&cache, name, x, 1));
-    let program = batch.compile_sync(&ids).unwrap();
+    let program = batch.compile(&ids).unwrap();
     assert_eq!(program.explain().kernels.len(), 2);
-    let again = batch.compile_sync(&ids).unwrap();
+    let again = batch.compile(&ids).unwrap();
     for program in [program, again] {
-        let results = program.read_sync(&[(&[3.0]).into()]).unwrap();
+        let results = program.read(&[(&[3.0]).into()]).unwrap();
         assert_eq!(results, [[3.0, 6.0]; 3]);
     }
 }
@@ -73,7 +73,7 @@ fn mistakes_in_recording_cached_matmuls_return_errors() {
             let mut batch = GpuCommandBatch::new(device.clone());
             let x = batch.placeholder(len);
             let y = batch.matmul_cached(cache, name, x, m);
-            match batch.compile_sync(&[y]).unwrap_err() {
+            match batch.compile(&[y]).unwrap_err() {
                 Error::Record { source, .. } => *source,
                 error => error,
             }

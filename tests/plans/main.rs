@@ -70,10 +70,10 @@ fn long_chains_match_single_operations() {
                 let mut batch = GpuCommandBatch::new(device.clone());
                 batch.set_optimised(optimised);
                 let y = chain(&mut batch, len, others);
-                let program = batch.compile_sync(&[y]).unwrap();
+                let program = batch.compile(&[y]).unwrap();
                 // The second time in memory that is there already.
-                let first = program.read_sync(&[(&x).into()]).unwrap();
-                assert_eq!(program.read_sync(&[(&x).into()]).unwrap(), first);
+                let first = program.read(&[(&x).into()]).unwrap();
+                assert_eq!(program.read(&[(&x).into()]).unwrap(), first);
                 first
             };
             assert_eq!(run(true), run(false), "{device:?}, {len} values");
@@ -335,7 +335,7 @@ fn oversized_lengths_return_errors() {
         let mut batch = GpuCommandBatch::new(device);
         let x = batch.placeholder(most + 1);
         let y = batch.relu(x);
-        let error = batch.compile_sync(&[y]).unwrap_err();
+        let error = batch.compile(&[y]).unwrap_err();
         assert_eq!(error.code(), "SHAPE_OVERFLOW");
         let message = "`placeholder` of shape [2305843009213693952] has more values than \
                        2305843009213693951, the most of an array";

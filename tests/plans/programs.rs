@@ -17,16 +17,16 @@ fn halves(device: &GpuDevice) -> (GpuCommandBatch, BufferId) {
 fn programs_accept_slices_and_device_buffers() {
     for device in devices() {
         let (batch, y) = halves(&device);
-        let program = batch.compile_sync(&[y, y]).unwrap();
+        let program = batch.compile(&[y, y]).unwrap();
         drop(batch);
         let x = vec![2.0, 4.0, -2.0, 0.0];
         let wanted = vec![2.0, 3.0, 0.0, 1.0];
         assert_eq!(
-            program.read_sync(&[(&x).into()]).unwrap(),
+            program.read(&[(&x).into()]).unwrap(),
             [&wanted[..], &wanted]
         );
-        let results = program.run_sync(&[(&x).into()]).unwrap();
-        let again = program.read_sync(&[(&results[1]).into()]).unwrap();
+        let results = program.run(&[(&x).into()]).unwrap();
+        let again = program.read(&[(&results[1]).into()]).unwrap();
         assert_eq!(again[0], [2.0, 2.5, 1.0, 1.5]);
         // A result that is held stays what it was.
         assert_eq!(results[0].read().unwrap(), wanted);
@@ -55,13 +55,13 @@ fn packed_weights_match_unpacked_bit_for_bit() {
         let y = batch.matmul_with(hidden, back, options.transpose_b());
         let y = batch.matmul(y, back, rows, cols, cols);
         let y = batch.matmul(y, back, rows, cols, cols);
-        let program = batch.compile_sync(&[y]).unwrap();
+        let program = batch.compile(&[y]).unwrap();
         batch.set_optimised(false);
-        let plain = batch.compile_sync(&[y]).unwrap();
+        let plain = batch.compile(&[y]).unwrap();
         for x in [&x, &values(rows * inner, 7)] {
             let arguments = [x.into()];
-            let wanted = plain.read_sync(&arguments).unwrap();
-            assert_eq!(program.read_sync(&arguments).unwrap(), wanted);
+            let wanted = plain.read(&arguments).unwrap();
+            assert_eq!(program.read(&arguments).unwrap(), wanted);
         }
     }
 }
@@ -80,13 +80,13 @@ fn matrices_as_arguments_may_stay_or_change() {
         let product = batch.matmul(x_id, w, rows, inner, cols);
         let turned = Matmul::new(rows, cols, inner).transpose_b();
         let y = batch.matmul_with(product, w, turned);
-        let program = batch.compile_sync(&[y]).unwrap();
+        let program = batch.compile(&[y]).unwrap();
         batch.set_optimised(false);
-        let plain = batch.compile_sync(&[y]).unwrap();
+        let plain = batch.compile(&[y]).unwrap();
         for at in [0, 0, 0, 1, 0, 1, 1, 1, 0] {
             let arguments = [(&x).into(), (&matrices[at]).into()];
-            let wanted = plain.read_sync(&arguments).unwrap();
-            assert_eq!(program.read_sync(&arguments).unwrap(), wanted);
+            let wanted = plain.read(&arguments).unwrap();
+            assert_eq!(program.read(&arguments).unwrap(), wanted);
         }
     }
 }
@@ -100,11 +100,11 @@ fn loops_multiply_by_their_results() {
         let mut batch = GpuCommandBatch::new(device.clone());
         let (a, b) = (batch.placeholder(16), batch.placeholder(16));
         let y = batch.matmul(a, b, 4, 4, 4);
-        let program = batch.compile_sync(&[y]).unwrap();
+        let program = batch.compile(&[y]).unwrap();
         let matrix = device.upload(&turn).unwrap();
         for _ in 0..3 {
             let arguments = [(&matrix).into(), (&matrix).into()];
-            let power = program.run_n_sync(&arguments, 7, &[(0, 1)]).unwrap();
+            let power = program.run_n(&arguments, 7, &[(0, 1)]).unwrap();
             // The fourth power doubles a vector, and this is the eighth.
             let wanted: Vec<f32> = (0..16)
                 .map(|i| [0.0, 4.0][usize::from(i % 5 == 0)])
@@ -126,11 +126,11 @@ fn shared_weights_work_with_several_shapes() {
             products.push(batch.matmul(x, w, m, k, n));
             products.push(batch.matmul_with(x, w, Matmul::new(m, k, n).transpose_b()));
         }
-        let program = batch.compile_sync(&products).unwrap();
+        let program = batch.compile(&products).unwrap();
         batch.set_optimised(false);
-        let plain = batch.compile_sync(&products).unwrap();
+        let plain = batch.compile(&products).unwrap();
         let x: Vec<f32> = (0..36).map(|i| (i % 5) as f32).collect();
-        let [packed, plain] = [program, plain].map(|it| it.read_sync(&[(&x).into()]));
+        let [packed, plain] = [program, plain].map(|it| it.read(&[(&x).into()]));
         assert_eq!(packed.unwrap(), plain.unwrap());
     }
 }
@@ -141,20 +141,17 @@ fn computed_weights_do_not_change() {
         let mut batch = GpuCommandBatch::new(device.clone());
         let x = batch.placeholder(12);
         let doubled = batch.scale(x, 2.0);
-        let double = batch.compile_sync(&[doubled]).unwrap();
-        let made = double
-            .run_sync(&[(&vec![1.0; 12]).into()])
-            .unwrap()
-            .remove(0);
+        let double = batch.compile(&[doubled]).unwrap();
+        let made = double.run(&[(&vec![1.0; 12]).into()]).unwrap().remove(0);
         let mut batch = GpuCommandBatch::new(device.clone());
         let (a, b) = (batch.placeholder(9), batch.input(&made));
         let product = batch.matmul(a, b, 3, 3, 4);
-        let product = batch.compile_sync(&[product]).unwrap();
+        let product = batch.compile(&[product]).unwrap();
         drop((made, batch));
         for _ in 0..3 {
             // In memory of its last result, were that nobody's any more.
-            double.run_sync(&[(&vec![7.0; 12]).into()]).unwrap();
-            let result = product.read_sync(&[(&vec![1.0; 9]).into()]).unwrap();
+            double.run(&[(&vec![7.0; 12]).into()]).unwrap();
+            let result = product.read(&[(&vec![1.0; 9]).into()]).unwrap();
             assert_eq!(result[0], [6.0; 12]);
         }
     }
@@ -164,10 +161,10 @@ fn computed_weights_do_not_change() {
 fn loops_stay_on_the_device() {
     for device in devices() {
         let (batch, y) = halves(&device);
-        let program = batch.compile_sync(&[y]).unwrap();
+        let program = batch.compile(&[y]).unwrap();
         for times in [1, 2, 3, 2_000] {
             let last = program
-                .run_n_sync(&[(&vec![64.0; 4]).into()], times, &[(0, 0)])
+                .run_n(&[(&vec![64.0; 4]).into()], times, &[(0, 0)])
                 .unwrap();
             let wanted = (0..times).fold(64.0, |x: f32, _| x / 2.0 + 1.0);
             assert_eq!(last[0].read().unwrap(), [wanted; 4], "{times} times");
@@ -182,9 +179,9 @@ fn loops_can_return_a_result_twice() {
         let x = batch.placeholder(3);
         let (y, same) = (batch.scale(x, 2.0), batch.scale(x, 2.0));
         for outputs in [vec![y, y], vec![y, same], vec![y, y, same, y]] {
-            let program = batch.compile_sync(&outputs).unwrap();
+            let program = batch.compile(&outputs).unwrap();
             let values: &[f32] = &[1.0, -2.0, 3.0];
-            let results = program.run_n_sync(&[values.into()], 3, &[(0, 0)]).unwrap();
+            let results = program.run_n(&[values.into()], 3, &[(0, 0)]).unwrap();
             for result in &results {
                 assert_eq!(result.read().unwrap(), [8.0, -16.0, 24.0]);
             }
@@ -204,10 +201,10 @@ fn loops_can_pass_a_result_through_several_runs() {
         let twice = batch.scale(last, 2.0);
         let product = batch.matmul(twice, last, 2, 2, 2);
         let both = batch.vec_add(before, product);
-        let fibonacci = batch.compile_sync(&[last, next]).unwrap();
-        let powers = batch.compile_sync(&[last, twice, both]).unwrap();
+        let fibonacci = batch.compile(&[last, next]).unwrap();
+        let powers = batch.compile(&[last, twice, both]).unwrap();
         let run = |program: &Program, times: usize| -> Vec<Vec<f32>> {
-            let results = program.run_n_sync(&arguments, times, &[(0, 0), (1, 1)]);
+            let results = program.run_n(&arguments, times, &[(0, 0), (1, 1)]);
             let results = results.unwrap().into_iter();
             results.map(|result| result.read().unwrap()).collect()
         };
@@ -237,7 +234,7 @@ fn program_runs_can_be_nested() {
     let run = move |[x]: [f32; 1], []: [f32; 0]| {
         if !within.swap(true, Ordering::Relaxed) {
             let program = inner.get().unwrap();
-            let values = program.read_sync(&[(&vec![5.0; 3]).into()]).unwrap();
+            let values = program.read(&[(&vec![5.0; 3]).into()]).unwrap();
             assert_eq!(values, [[11.0; 3]]);
         }
         2.0 * x
@@ -248,8 +245,8 @@ fn program_runs_can_be_nested() {
     let doubled = batch.custom_elementwise(&op, &[x], &[]);
     let one = batch.upload(&[1.0; 3]);
     let y = batch.vec_add(doubled, one);
-    let program = program.get_or_init(|| batch.compile_sync(&[y]).unwrap());
-    let values = program.read_sync(&[(&vec![1.0, 2.0, 3.0]).into()]).unwrap();
+    let program = program.get_or_init(|| batch.compile(&[y]).unwrap());
+    let values = program.read(&[(&vec![1.0, 2.0, 3.0]).into()]).unwrap();
     assert_eq!(values, [[3.0, 5.0, 7.0]]);
 }
 
@@ -258,28 +255,25 @@ fn invalid_program_use_returns_errors() {
     let [device, other] = devices();
     let (mut batch, y) = halves(&device);
     assert_eq!(batch.execute_sync(), Err(Error::Unbound));
-    let program = batch.compile_sync(&[y]).unwrap();
+    let program = batch.compile(&[y]).unwrap();
     let (x, short) = (vec![0.0; 4], vec![0.0; 3]);
     let code = |result: Result<_, Error>| result.map(|_: Vec<_>| ()).unwrap_err().code();
-    assert_eq!(code(program.run_sync(&[])), "LENGTH_MISMATCH");
-    assert_eq!(
-        code(program.run_sync(&[(&short).into()])),
-        "LENGTH_MISMATCH"
-    );
+    assert_eq!(code(program.run(&[])), "LENGTH_MISMATCH");
+    assert_eq!(code(program.run(&[(&short).into()])), "LENGTH_MISMATCH");
     let foreign = other.upload(&x).unwrap();
-    assert_eq!(code(program.run_sync(&[(&foreign).into()])), "FOREIGN");
+    assert_eq!(code(program.run(&[(&foreign).into()])), "FOREIGN");
     assert_eq!(
-        code(program.run_n_sync(&[(&x).into()], 0, &[])),
+        code(program.run_n(&[(&x).into()], 0, &[])),
         "INVALID_ARGUMENT"
     );
     assert_eq!(
-        code(program.run_n_sync(&[(&x).into()], 2, &[(1, 0)])),
+        code(program.run_n(&[(&x).into()], 2, &[(1, 0)])),
         "INVALID_ARGUMENT"
     );
     assert_eq!(
-        code(program.run_n_sync(&[(&x).into()], 2, &[(0, 1)])),
+        code(program.run_n(&[(&x).into()], 2, &[(0, 1)])),
         "INVALID_ARGUMENT"
     );
     let (_, id) = halves(&device);
-    assert_eq!(batch.compile_sync(&[id]).unwrap_err().code(), "FOREIGN");
+    assert_eq!(batch.compile(&[id]).unwrap_err().code(), "FOREIGN");
 }

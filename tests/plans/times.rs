@@ -13,7 +13,7 @@ fn matmul_softmax_sum(device: &GpuDevice, size: usize) -> Program {
     let y = batch.matmul(x, x, size, size, size);
     let shares = batch.softmax_rows(y, size, size);
     let total = batch.sum(shares);
-    batch.compile_sync(&[total]).unwrap()
+    batch.compile(&[total]).unwrap()
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn kernels_name_their_back_end() {
         assert_eq!(explanation.kernels[0].time, None);
         let text = explanation.to_string();
         assert!(text.ends_with(&format!("bytes, {backend}\n")), "{text}");
-        let program = batch.compile_sync(&[y]).unwrap();
+        let program = batch.compile(&[y]).unwrap();
         assert_eq!(program.explain(), explanation);
     }
 }
@@ -39,7 +39,7 @@ fn times_of_kernels_add_up_to_less_than_the_run() {
         let program = matmul_softmax_sum(&device, size);
         let x = vec![0.5; size * size];
         let start = Instant::now();
-        let timed = program.time_sync(&[(&x).into()]).unwrap();
+        let timed = program.time(&[(&x).into()]).unwrap();
         let elapsed = start.elapsed();
         assert_eq!(timed.kernels.len(), 3);
         let times: Vec<Duration> = timed.kernels.iter().filter_map(|k| k.time).collect();
@@ -54,7 +54,7 @@ fn times_of_kernels_add_up_to_less_than_the_run() {
             .iter_mut()
             .for_each(|kernel| kernel.time = None);
         assert_eq!(plain, program.explain());
-        let values = program.read_sync(&[(&x).into()]).unwrap();
+        let values = program.read(&[(&x).into()]).unwrap();
         assert!((values[0][0] - size as f32).abs() < 1e-2, "{values:?}");
     }
 }
@@ -64,8 +64,8 @@ fn kernels_without_elements_take_no_time_on_a_gpu() {
     let mut batch = GpuCommandBatch::new(device(Backend::Gpu));
     let (x, y) = (batch.placeholder(0), batch.placeholder(4));
     let outputs = [batch.relu(x), batch.softmax(y)];
-    let program = batch.compile_sync(&outputs).unwrap();
-    let timed = program.time_sync(&[(&[]).into(), (&[1.0; 4]).into()]);
+    let program = batch.compile(&outputs).unwrap();
+    let timed = program.time(&[(&[]).into(), (&[1.0; 4]).into()]);
     let kernels = timed.unwrap().kernels;
     assert_eq!(kernels[0].time, Some(Duration::ZERO));
     assert!(kernels[1].time > Some(Duration::ZERO), "{kernels:?}");
@@ -75,7 +75,7 @@ fn kernels_without_elements_take_no_time_on_a_gpu() {
 fn timing_checks_arguments() {
     for device in devices() {
         let program = matmul_softmax_sum(&device, 2);
-        let refused = |arguments: &[_]| program.time_sync(arguments).unwrap_err().code();
+        let refused = |arguments: &[_]| program.time(arguments).unwrap_err().code();
         assert_eq!(refused(&[]), "LENGTH_MISMATCH");
         assert_eq!(refused(&[(&[1.0]).into()]), "LENGTH_MISMATCH");
         let foreign = crate::device(Backend::Simd).upload(&[0.0; 4]).unwrap();

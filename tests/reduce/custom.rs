@@ -180,8 +180,8 @@ fn batches_and_programs_reduce_like_the_device() {
             let whole = batch.tiled_reduce_2d::<MaxAbsOnGpu>(scaled, rows, cols);
             let parts = batch.tiled_reduce_partial::<MaxAbsOnGpu>(scaled, rows, cols);
             let after = batch.scale(whole, 0.5);
-            let program = batch.compile_sync(&[whole, parts, after]).unwrap();
-            let results = program.read_sync(&[(&data).into()]).unwrap();
+            let program = batch.compile(&[whole, parts, after]).unwrap();
+            let results = program.read(&[(&data).into()]).unwrap();
             let doubled: Vec<f32> = data.iter().map(|x| x * -2.0).collect();
             let largest = device
                 .tiled_reduce_2d::<MaxAbsOnGpu>(&doubled, rows, cols)

@@ -142,7 +142,7 @@ fn libraries_are_valid_by_themselves() {
         features: &[],
         constants: &[("GROUP", 64), ("ROWS", 4)],
     };
-    let is_kernel = |path: &str| path.starts_with("kernels/") || path.starts_with("composed/");
+    let is_kernel = |path: &str| path.starts_with("kernels/") || path.starts_with("steps/");
     for (path, _) in files.iter().filter(|(path, _)| !is_kernel(path)) {
         for &features in variants(path) {
             let text = compiled(&files, [path, "kernel"], features, Some(&sizes));
@@ -167,7 +167,7 @@ fn kernels_are_valid_in_every_variant() {
     });
     let apart = APART
         .iter()
-        .map(|apart| (format!("composed/{}", apart.file), &apart.instance));
+        .map(|apart| (apart.file.to_owned(), &apart.instance));
     // WESL's compiler knows neither naga's nor Chromium's matrices of subgroups, though it parses them.
     let known = |(path, _): &(String, &Instance)| path != "kernels/matmul_halves";
     let mut checked = 0;

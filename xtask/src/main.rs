@@ -1,4 +1,11 @@
 //! The project's chores: `cargo xtask setup | package | demo | docs | test | bench`.
+//!
+//! The files:
+//!
+//! - `docs/` copies the pages with links that fit the site and runs `mdBook`, rustdoc and `TypeDoc`, whose settings are
+//!   in `docs/book.toml` and `docs/site/`.
+//! - `wasm/` builds the WebAssembly modules and their scripts, `package/` makes the npm package of them.
+//! - `performance.rs` writes the pages of `docs/performance`.
 
 mod bench;
 mod demo;

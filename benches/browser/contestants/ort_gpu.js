@@ -1,4 +1,4 @@
-// onnxruntime-web on WebGPU: a model for each row. What stays on the device is in buffers of the
+// onnxruntime-web on WebGPU: a model for each row. Resident values are in buffers of the
 // device that ort opened.
 
 import * as ort from 'onnxruntime-web/webgpu';

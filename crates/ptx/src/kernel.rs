@@ -5,7 +5,7 @@ use super::error::{Error, Result};
 use super::types::{PtxType, Target, Version};
 use std::fmt;
 
-/// The type of a parameter.
+/// The type of a parameter. It is exhaustive: a program that launches kernels itself must pass each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js"),
@@ -30,6 +30,7 @@ pub enum ParamType {
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
+#[non_exhaustive]
 pub struct TensorBox {
     /// The type of the elements.
     pub ty: PtxType,
@@ -44,6 +45,25 @@ pub struct TensorBox {
     pub planes: &'static [&'static str],
 }
 
+impl TensorBox {
+    /// Creates the description of one matrix of `shape` rows and columns, with boxes of `rows` × `cols` elements.
+    pub const fn new(ty: PtxType, [rows, cols]: [u32; 2], shape: [Extent; 2]) -> Self {
+        Self {
+            ty,
+            rows,
+            cols,
+            shape,
+            planes: &[],
+        }
+    }
+
+    /// Returns the description of as many matrices as the product of these parameters.
+    #[must_use]
+    pub const fn with_planes(self, planes: &'static [&'static str]) -> Self {
+        Self { planes, ..self }
+    }
+}
+
 /// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
@@ -51,6 +71,7 @@ pub struct TensorBox {
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
+#[non_exhaustive]
 pub struct Param {
     /// The parameter's name in the text.
     pub name: &'static str,
@@ -80,7 +101,8 @@ impl ParamType {
     }
 }
 
-/// The number of blocks of a grid along one axis.
+/// The number of blocks of a grid along one axis. It is exhaustive: a program that launches kernels itself must compute
+/// each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js"),
@@ -122,6 +144,7 @@ impl fmt::Display for Extent {
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "camelCase")
 )]
+#[non_exhaustive]
 pub struct Launch {
     /// The number of threads of a block along each axis. The text requires exactly these
     /// (`.reqntid`).
@@ -156,6 +179,18 @@ impl Launch {
     #[must_use]
     pub fn clustered(self, cluster: [u32; 3]) -> Self {
         Launch { cluster, ..self }
+    }
+
+    /// Sets the number of threads of a block along each axis.
+    #[must_use]
+    pub fn with_block(self, block: [u32; 3]) -> Self {
+        Launch { block, ..self }
+    }
+
+    /// Sets the number of blocks that must fit on one multiprocessor at once.
+    #[must_use]
+    pub fn with_min_blocks(self, min_blocks: u32) -> Self {
+        Launch { min_blocks, ..self }
     }
 
     /// Returns the number of blocks of a cluster.

@@ -31,6 +31,15 @@
 //! # }
 //! ```
 
+// The files:
+//
+// - `inst` is the instruction table, `build` the builder that checks instructions against the table, `code` the
+//   builder's result, `verify` the checks of instructions and kernels, `emit` the text, `module` several kernels in
+//   one text, `kernels/` the kernels.
+// - `interp/` interprets text and does not use the builder: `parse` and `decode` read the text, `block` runs threads,
+//   `warp` and `wgmma` run instructions of a warp and of four warps, `shared` detects races by vector clocks, `copies`
+//   has asynchronous copies and their barriers, `cluster` the shared memory and barriers of a cluster.
+
 #![forbid(unsafe_code)]
 
 mod build;

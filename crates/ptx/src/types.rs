@@ -11,6 +11,7 @@ use std::fmt;
     derive(serde::Serialize, tsify::Tsify),
     serde(rename_all = "lowercase")
 )]
+#[non_exhaustive]
 pub enum PtxType {
     /// A predicate: the result of a comparison.
     Pred,
@@ -258,6 +259,7 @@ impl fmt::Display for Version {
 
 /// The target of the text: the oldest GPU architecture that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Target {
     /// Volta.
     Sm70,

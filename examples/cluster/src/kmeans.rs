@@ -19,7 +19,7 @@ pub(crate) struct Block {
 impl Block {
     /// Draws a block's points. A program for data of its own would read them.
     pub(crate) fn draw(tensors: &Tensors, number: u64) -> Result<Self> {
-        let points = draw(tensors, POINTS, number)?.run_sync()?;
+        let points = draw(tensors, POINTS, number)?.run()?;
         Ok(Self { number, points })
     }
 
@@ -34,13 +34,13 @@ impl Block {
         let members = nearness.argmax(1)?.one_hot(CENTRES)?.transpose()?;
         let numbers = members.sum(1)?.unsqueeze(1)?;
         let sums = Tensor::concat(&[&members.matmul(&self.points)?, &numbers], 1)?;
-        Ok(sums.read_sync()?)
+        Ok(sums.read()?)
     }
 }
 
 /// Draws the centres of the first round, the same ones on every machine.
 pub(crate) fn first_centres(tensors: &Tensors) -> Result<Vec<f32>> {
-    Ok(draw(tensors, CENTRES, u64::from(u32::MAX))?.read_sync()?)
+    Ok(draw(tensors, CENTRES, u64::from(u32::MAX))?.read()?)
 }
 
 /// Draws points of `CENTRES` clusters: cubes with a side of 1, along the diagonal. They depend on the seed alone.

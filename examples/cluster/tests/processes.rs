@@ -72,9 +72,7 @@ fn centres(output: &Output) -> Vec<f32> {
 fn draw(tensors: &Tensors, number: usize, seed: u64) -> relampago::Result<Vec<f32>> {
     let noise = tensors.random_uniform(&[number, COLUMNS], 2 * seed)?;
     let cluster = tensors.random_uniform(&[number, 1], 2 * seed + 1)?;
-    noise
-        .add(&cluster.mul(CENTRES as f32)?.floor()?)?
-        .read_sync()
+    noise.add(&cluster.mul(CENTRES as f32)?.floor()?)?.read()
 }
 
 /// Moves each centre to the mean of the points that are nearest to it, in `f64`.

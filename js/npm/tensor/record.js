@@ -15,7 +15,7 @@ export const constant = (device, value) => new Node(device, [], { op: 'constant'
 /** Returns the numbers from 0 to below `length`. */
 export const range = (device, length) => new Node(device, [length], { op: 'range', parameters: [length] });
 
-/** Returns an operation's node. What has no elements needs no operation. */
+/** Returns an operation's node. A result without elements needs no operation. */
 export const record = (op, inputs, shape, parameters, dtype) => {
     const [{ device }] = inputs;
     return sizeOf(shape) === 0

@@ -106,7 +106,7 @@ export interface Tuning {
 /** Whether a device multiplies matrices in f16, or why it does not. */
 export type HalfPrecision =
     | 'used'
-    | 'not-asked'
+    | 'not-requested'
     | 'no-gpu'
     /** The adapter has no 16 × 16 f16 matrices with `f32` accumulators, or no f16 in shaders. */
     | 'no-cooperative-matrices'

@@ -54,7 +54,7 @@ pub(in crate::gpu) async fn request_device(
 ) {
     let request = || adapter.request_device(&descriptor);
     if !asked {
-        return (HalfPrecision::NotAsked, request().await);
+        return (HalfPrecision::NotRequested, request().await);
     }
     // `null` where the browser has lost it since.
     let raw = raw_adapter().await.ok().filter(|raw| !raw.is_null());

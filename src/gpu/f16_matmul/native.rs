@@ -18,7 +18,7 @@ pub(in crate::gpu) fn request_matrices(
         descriptor.required_features |= FEATURES;
         // SAFETY: of the experimental features only cooperative matrices are enabled, and only two kernels use them,
         // with all invocations of each subgroup active: `shaders/kernels/matmul_halves.wgsl`, on memory whose bounds
-        // its text shows, and `shaders/composed/multiply_blocks_f16.wgsl`, on memory that `f16_fits` checks.
+        // its text shows, and `shaders/steps/multiply_blocks_f16.wgsl`, on memory that `f16_fits` checks.
         descriptor.experimental_features = unsafe { wgpu::ExperimentalFeatures::enabled() };
     }
     half_precision

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Addition;
+use super::FusedCode;
 use crate::ops::custom::{CustomCall, library};
 
-impl Addition {
+impl FusedCode {
     /// A call of a user's function on operands, which end in commas.
     pub(super) fn custom(&mut self, call: &CustomCall, mut operands: String) -> String {
         let number = self.params.len().to_string();

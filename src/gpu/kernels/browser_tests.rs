@@ -4,7 +4,7 @@
 use wasm_bindgen_test::wasm_bindgen_test;
 
 use super::ALL;
-use crate::gpu::fused::Addition;
+use crate::gpu::fused::FusedCode;
 use crate::gpu::target::navigator_gpu;
 use crate::gpu::{Gpu, Options, Preference};
 
@@ -38,7 +38,7 @@ async fn kernels_are_valid_in_browsers() {
     let gpu = opened.swap_remove(0);
     let mut left_out = Vec::new();
     for kernel in ALL {
-        let source = Addition::new(kernel).source(kernel);
+        let source = FusedCode::new(kernel).source(kernel);
         // Those are for devices with more than WGSL's core.
         if source.contains("enable ") {
             left_out.push(kernel.name);

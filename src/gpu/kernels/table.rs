@@ -1,4 +1,4 @@
-//! The kernels made of `shaders/kernels` and `shaders/composed`, and the facts that their text does not state: one long
+//! The kernels made of `shaders/kernels` and `shaders/steps`, and the facts that their text does not state: one long
 //! table. `build.rs` includes this file.
 
 /// A file of `shaders/kernels` and the kernels that are made of it.
@@ -26,7 +26,7 @@ pub(crate) struct Instance {
 /// A kernel that only Rust uses, and of which it writes a part. It is a text of its own, which modules for JavaScript
 /// do not have.
 pub(crate) struct Apart {
-    /// The file's name in `shaders/composed` without its extension.
+    /// The file's path in `shaders` without its extension.
     pub(crate) file: &'static str,
     /// Whether it is for native devices only; modules for browsers have an empty text.
     pub(crate) native: bool,
@@ -443,71 +443,87 @@ pub(crate) const TEMPLATES: &[Template] = &[
 
 /// The kernels that are no part of that table.
 pub(crate) const APART: &[Apart] = &[
-    apart("add_rows", "add_rows", &[]),
-    apart("add_splits", "add_splits", &[]),
-    apart("add_weights", "add_weights", &[]),
-    apart("attend", "attend", &[]),
-    apart("attend", "attend_f16", &["f16"]),
-    apart("attend", "attend_q8_0", &["q8_0"]),
-    apart("attend", "attend_next", &["next"]),
-    apart("attend", "attend_next_f16", &["next", "f16"]),
-    apart("attend", "attend_next_q8_0", &["next", "q8_0"]),
-    apart("attend_tiled", "attend_tiled", &[]),
-    apart("attend_tiled", "attend_tiled_f16", &["f16"]),
-    apart("attend_tiled", "attend_tiled_q8_0", &["q8_0"]),
-    apart("change_logits", "change_logits", &[]),
-    apart("forbid", "forbid", &[]),
-    apart("draw", "draw", &[]),
-    apart("gate", "gate", &[]),
-    apart("largest", "largest", &[]),
-    apart("multiply_blocks", "multiply_floats", &["floats"]),
-    apart("multiply_blocks", "multiply_bytes", &["bytes"]),
-    apart("multiply_blocks", "multiply_nibbles", &["nibbles"]),
+    apart("steps/add_rows", "add_rows", &[]),
+    apart("steps/add_splits", "add_splits", &[]),
+    apart("steps/add_weights", "add_weights", &[]),
+    apart("steps/attend", "attend", &[]),
+    apart("steps/attend", "attend_f16", &["f16"]),
+    apart("steps/attend", "attend_q8_0", &["q8_0"]),
+    apart("steps/attend", "attend_next", &["next"]),
+    apart("steps/attend", "attend_next_f16", &["next", "f16"]),
+    apart("steps/attend", "attend_next_q8_0", &["next", "q8_0"]),
+    apart("steps/attend_tiled", "attend_tiled", &[]),
+    apart("steps/attend_tiled", "attend_tiled_f16", &["f16"]),
+    apart("steps/attend_tiled", "attend_tiled_q8_0", &["q8_0"]),
+    apart("steps/change_logits", "change_logits", &[]),
+    apart("steps/forbid", "forbid", &[]),
+    apart("steps/draw", "draw", &[]),
+    apart("steps/gate", "gate", &[]),
+    apart("steps/largest", "largest", &[]),
+    apart("steps/multiply_blocks", "multiply_floats", &["floats"]),
+    apart("steps/multiply_blocks", "multiply_bytes", &["bytes"]),
+    apart("steps/multiply_blocks", "multiply_nibbles", &["nibbles"]),
     apart(
-        "multiply_blocks_tiled",
+        "steps/multiply_blocks_tiled",
         "multiply_floats_tiled",
         &["floats"],
     ),
-    apart("multiply_blocks_tiled", "multiply_bytes_tiled", &["bytes"]),
     apart(
-        "multiply_blocks_tiled",
+        "steps/multiply_blocks_tiled",
+        "multiply_bytes_tiled",
+        &["bytes"],
+    ),
+    apart(
+        "steps/multiply_blocks_tiled",
         "multiply_nibbles_tiled",
         &["nibbles"],
     ),
     apart(
-        "multiply_blocks_tiled",
+        "steps/multiply_blocks_tiled",
         "multiply_floats_wide",
         &["floats", "wide"],
     ),
     apart(
-        "multiply_blocks_tiled",
+        "steps/multiply_blocks_tiled",
         "multiply_bytes_wide",
         &["bytes", "wide"],
     ),
     apart(
-        "multiply_blocks_tiled",
+        "steps/multiply_blocks_tiled",
         "multiply_nibbles_wide",
         &["nibbles", "wide"],
     ),
-    native("multiply_blocks_f16", "multiply_floats_f16", &["floats"]),
-    native("multiply_blocks_f16", "multiply_bytes_f16", &["bytes"]),
-    native("multiply_blocks_f16", "multiply_nibbles_f16", &["nibbles"]),
-    apart("norm_rows", "norm_rows", &[]),
-    apart("rank", "rank", &[]),
-    apart("take_row", "take_floats", &["floats"]),
-    apart("take_row", "take_bytes", &["bytes"]),
-    apart("take_row", "take_nibbles", &["nibbles"]),
-    apart("place_heads", "place_heads", &[]),
-    apart("place_heads", "place_heads_f16", &["f16"]),
-    apart("place_heads", "place_heads_q8_0", &["q8_0"]),
+    native(
+        "steps/multiply_blocks_f16",
+        "multiply_floats_f16",
+        &["floats"],
+    ),
+    native(
+        "steps/multiply_blocks_f16",
+        "multiply_bytes_f16",
+        &["bytes"],
+    ),
+    native(
+        "steps/multiply_blocks_f16",
+        "multiply_nibbles_f16",
+        &["nibbles"],
+    ),
+    apart("steps/norm_rows", "norm_rows", &[]),
+    apart("steps/rank", "rank", &[]),
+    apart("steps/take_row", "take_floats", &["floats"]),
+    apart("steps/take_row", "take_bytes", &["bytes"]),
+    apart("steps/take_row", "take_nibbles", &["nibbles"]),
+    apart("steps/place_heads", "place_heads", &[]),
+    apart("steps/place_heads", "place_heads_f16", &["f16"]),
+    apart("steps/place_heads", "place_heads_q8_0", &["q8_0"]),
     Apart {
         left_out: &["GROUP", "combine", "mapped"],
-        ..apart("fold_tiles", "fold_tiles", &[])
+        ..apart("kernels/fold_tiles", "fold_tiles", &[])
     },
-    apart("matmul_words", "matmul_f16", &["f16"]),
-    apart("matmul_words", "matmul_q4_0", &["q4_0"]),
-    apart("matmul_words", "matmul_q8_0", &["q8_0"]),
-    apart("unpack_words", "unpack_f16", &["f16"]),
-    apart("unpack_words", "unpack_q4_0", &["q4_0"]),
-    apart("unpack_words", "unpack_q8_0", &["q8_0"]),
+    apart("kernels/matmul_words", "matmul_f16", &["f16"]),
+    apart("kernels/matmul_words", "matmul_q4_0", &["q4_0"]),
+    apart("kernels/matmul_words", "matmul_q8_0", &["q8_0"]),
+    apart("kernels/unpack_words", "unpack_f16", &["f16"]),
+    apart("kernels/unpack_words", "unpack_q4_0", &["q4_0"]),
+    apart("kernels/unpack_words", "unpack_q8_0", &["q8_0"]),
 ];

@@ -14,7 +14,7 @@ use wgpu::naga::valid::{
 use wgpu::naga::{AddressSpace, Module, StorageAccess, TypeInner};
 
 use super::{ALL, FUNCTIONS, Function, Kernel, Text};
-use crate::gpu::fused::Addition;
+use crate::gpu::fused::FusedCode;
 use crate::gpu::shaders;
 use crate::ops::custom::words;
 
@@ -65,7 +65,7 @@ fn binds_as_agreed(kernel: &Kernel, module: &Module) {
 #[test]
 fn kernels_are_valid_and_bind_as_agreed() {
     for kernel in ALL {
-        let source = Addition::new(kernel).source(kernel);
+        let source = FusedCode::new(kernel).source(kernel);
         binds_as_agreed(kernel, &validated(kernel.name, &source));
     }
 }

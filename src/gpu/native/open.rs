@@ -29,7 +29,7 @@ impl Gpu {
             let feature = wgpu::Features::PIPELINE_CACHE;
             descriptor.required_features |= adapter.features() & feature;
         }
-        let mut half_precision = HalfPrecision::NotAsked;
+        let mut half_precision = HalfPrecision::NotRequested;
         if options.half_precision {
             half_precision = f16_matmul::request_matrices(adapter, &mut descriptor);
         }

@@ -55,9 +55,9 @@ impl Recorder<'_> {
         output: &GpuBuffer,
         workgroups: usize,
     ) -> Result<()> {
-        let mut addition = self.addition(kernel, inputs, output)?;
-        addition.constants = constants;
-        self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
+        let mut fused_code = self.fused_code(kernel, inputs, output)?;
+        fused_code.constants = constants;
+        self.dispatch_with(kernel, &fused_code, params, inputs, output, workgroups)
     }
 
     /// Returns the query sets for the dispatches, if a profiler is active.

@@ -2,9 +2,7 @@
 //! beside that of one token at a time by one workgroup.
 
 use super::{Gpu, noise, pretend};
-use crate::graph::transformer::{
-    Attention, HeadPlaces, HeadRotation, TransformerBackend, TransformerPass,
-};
+use crate::graph::steps::{Attention, HeadPlaces, HeadRotation, StepBackend, StepPass};
 use crate::runtime;
 use crate::simd::pack_row;
 use crate::tensor::CacheType;
@@ -42,7 +40,7 @@ fn words(kind: CacheType, len: usize, rows: usize) -> Vec<f32> {
 /// Returns the attention of some of the tokens.
 fn attended(gpu: &Arc<Gpu>, queries: &[f32], cached: &[f32], attention: &Attention) -> Vec<f32> {
     let reading = {
-        let mut pass = TransformerBackend::pass(gpu).unwrap();
+        let mut pass = StepBackend::pass(gpu).unwrap();
         let inputs = [queries, cached].map(|values| pass.upload(values).unwrap());
         let mixed = pass.allocate(queries.len()).unwrap();
         let inputs = inputs.each_ref();
@@ -153,7 +151,7 @@ fn attended_next(
     let angles: Vec<f32> = angles.collect();
     let len = HEADS * attention.head_len;
     let (mixed, cached) = {
-        let mut pass = TransformerBackend::pass(gpu).unwrap();
+        let mut pass = StepBackend::pass(gpu).unwrap();
         let [x, gain, cached] = values.map(|values| pass.upload(values).unwrap());
         let angles = pass.upload(&angles).unwrap();
         let [queries, mixed] = [(); 2].map(|()| pass.allocate(len).unwrap());
@@ -186,7 +184,7 @@ fn attended_next(
         let reading = pass.submit(Some((&mixed, len))).unwrap();
         (runtime::block_on(reading).unwrap(), cached)
     };
-    let pass = TransformerBackend::pass(gpu).unwrap();
+    let pass = StepBackend::pass(gpu).unwrap();
     let reading = pass.submit(Some((&cached, cached.len()))).unwrap();
     [mixed, runtime::block_on(reading).unwrap()]
 }

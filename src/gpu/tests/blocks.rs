@@ -1,7 +1,7 @@
 //! Products by weights in ggml's blocks, as hardware and software adapters compute them.
 
 use super::{Gpu, Options, any, noise, open, pretend};
-use crate::graph::transformer::{Activation, Norm, Product, TransformerBackend, TransformerPass};
+use crate::graph::steps::{Activation, Norm, Product, StepBackend, StepPass};
 use crate::ops::HalfPrecision;
 use crate::runtime;
 use crate::tensor::ggml::WeightType;
@@ -49,10 +49,9 @@ fn multiplied(
     let cols = x.len() / product.rows;
     let columns = product.gate.map_or(rows, |_| rows / 2);
     let len = product.rows * columns;
-    let weights =
-        runtime::block_on(TransformerBackend::weights(gpu, kind, &[blocks], cols)).unwrap();
+    let weights = runtime::block_on(StepBackend::weights(gpu, kind, &[blocks], cols)).unwrap();
     let reading = {
-        let mut pass = TransformerBackend::pass(gpu).unwrap();
+        let mut pass = StepBackend::pass(gpu).unwrap();
         let x = pass.upload(x).unwrap();
         let y = pass.allocate(len).unwrap();
         let gain = gain.map(|gain| pass.upload(gain).unwrap());
@@ -159,10 +158,10 @@ fn error_beside_others(
         ..Product::of(tokens)
     };
     let matrices = [&blocks[..]];
-    let ready = TransformerBackend::weights(gpu, kind, &matrices, cols);
+    let ready = StepBackend::weights(gpu, kind, &matrices, cols);
     let on_gpu = runtime::block_on(ready).unwrap();
     let reading = {
-        let mut pass = TransformerBackend::pass(gpu).unwrap();
+        let mut pass = StepBackend::pass(gpu).unwrap();
         let (x, y) = (pass.upload(&x).unwrap(), pass.upload(&before).unwrap());
         let columns = (&y, BESIDE, stride);
         pass.multiply(&x, &on_gpu, columns, product, None).unwrap();

@@ -97,7 +97,7 @@ const KEYWORDS: &[(Holds, &[&str])] = &[
     ),
 ];
 
-/// Refuses keywords that do not exist. Those that begin with `x-` are for tools.
+/// Refuses keywords that do not exist. Keywords that begin with `x-` are for tools.
 ///
 /// # Errors
 /// `InvalidArgument` with the keyword.

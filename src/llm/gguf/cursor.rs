@@ -14,12 +14,12 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self::of_file(bytes, bytes.len() as u64)
+        Self::of_file(bytes, bytes.len() as u64, 0)
     }
 
-    /// The first bytes of a file of `file` bytes.
-    pub(super) fn of_file(bytes: &'a [u8], file: u64) -> Self {
-        Self { bytes, at: 0, file }
+    /// The first bytes of a file of `file` bytes, read from a position on.
+    pub(super) fn of_file(bytes: &'a [u8], file: u64, at: usize) -> Self {
+        Self { bytes, at, file }
     }
 
     /// The byte offset of what is read next.
@@ -50,11 +50,7 @@ impl<'a> Cursor<'a> {
         }
         let end = self.at.saturating_add(len);
         let Some(taken) = self.bytes.get(self.at..end) else {
-            return Err(Error::LimitExceeded {
-                what: "the number of bytes at the file's beginning that are needed so far",
-                value: end as u64,
-                limit: self.bytes.len() as u64,
-            });
+            return Err(short(end as u64, self.bytes.len()));
         };
         self.at += len;
         Ok(taken)
@@ -110,5 +106,14 @@ impl<'a> Cursor<'a> {
         }
         std::str::from_utf8(bytes)
             .map_err(|error| fault(format!("a name that is no UTF-8: {error}")))
+    }
+}
+
+/// The error of a value that ends beyond the `given` bytes at hand.
+pub(super) fn short(needed: u64, given: usize) -> Error {
+    Error::LimitExceeded {
+        what: "the number of bytes at the file's beginning that are needed so far",
+        value: needed,
+        limit: given as u64,
     }
 }

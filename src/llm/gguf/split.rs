@@ -1,6 +1,7 @@
 //! Models that are split into several files, as llama.cpp's `gguf-split` writes them.
 
-use super::{Head, invalid};
+use super::head::Head;
+use super::invalid;
 use crate::error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
 use std::path::{Path, PathBuf};

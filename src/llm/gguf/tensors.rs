@@ -65,27 +65,21 @@ impl TensorInfo {
     }
 }
 
-/// Reads the table, which the tensors' data follows.
-pub(super) fn read_all(
-    cursor: &mut Cursor<'_>,
-    count: usize,
-    alignment: u64,
-) -> Result<Vec<TensorInfo>> {
-    let mut tensors = Vec::new();
-    for _ in 0..count {
-        tensors.push(read(cursor, alignment)?);
-    }
+/// Gives the tensors of a table, after which the cursor is, their positions in the file.
+///
+/// # Errors
+/// `InvalidModel` for tensors beyond the end of the file and for those that overlap.
+pub(super) fn place(tensors: &mut [TensorInfo], cursor: &Cursor<'_>, alignment: u64) -> Result<()> {
     // The header is smaller than the file, whose size is far from overflowing.
     let base = (cursor.at() as u64).next_multiple_of(alignment);
-    for tensor in &mut tensors {
-        place(tensor, base, cursor.file_len())?;
+    for tensor in tensors.iter_mut() {
+        place_tensor(tensor, base, cursor.file_len())?;
     }
-    check_overlaps(&tensors)?;
-    Ok(tensors)
+    check_overlaps(tensors)
 }
 
-/// Reads an entry; its range is still relative.
-fn read(cursor: &mut Cursor<'_>, alignment: u64) -> Result<TensorInfo> {
+/// Reads an entry of the table; its range is relative until [`place`].
+pub(super) fn read(cursor: &mut Cursor<'_>, alignment: u64) -> Result<TensorInfo> {
     let name = cursor.name(MOST_NAME)?.to_owned();
     let dimensions = cursor.u32()?;
     if !(1..=4).contains(&dimensions) {
@@ -141,7 +135,7 @@ pub(super) fn size(shape: &[usize], kind: WeightType) -> Option<u64> {
 }
 
 /// Makes the range one of the file.
-fn place(tensor: &mut TensorInfo, base: u64, file: u64) -> Result<()> {
+fn place_tensor(tensor: &mut TensorInfo, base: u64, file: u64) -> Result<()> {
     let Range { start, end } = tensor.range;
     match (start.checked_add(base), end.checked_add(base)) {
         (Some(start), Some(end)) if end <= file => {

@@ -140,20 +140,75 @@ impl Stored {
     }
 }
 
-/// Reads all entries.
-pub(super) fn read_all(cursor: &mut Cursor<'_>, count: usize) -> Result<Vec<(String, Stored)>> {
-    let mut entries = Vec::new();
-    for _ in 0..count {
-        let key = cursor.name(MOST_KEY)?;
+/// A value of an entry: an array whose elements follow, or any other one.
+pub(super) enum Read {
+    Value(Stored),
+    Array(OpenArray),
+}
+
+/// Reads an entry: its key and its value, of an array only its beginning.
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(String, Read)> {
+    let key = cursor.name(MOST_KEY)?;
+    let kind = cursor.u32()?;
+    let value = if kind == ARRAY {
+        Read::Array(OpenArray::read(cursor)?)
+    } else {
+        Read::Value(element(cursor, kind)?)
+    };
+    Ok((key.to_owned(), value))
+}
+
+/// An array whose elements are being read.
+#[derive(Debug)]
+pub(super) struct OpenArray {
+    kind: u32,
+    len: usize,
+    /// The position of the first element.
+    start: usize,
+    /// The number of elements that were not read.
+    left: usize,
+}
+
+impl OpenArray {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let place = cursor.at();
         let kind = cursor.u32()?;
-        let value = if kind == ARRAY {
-            array(cursor)?
-        } else {
-            element(cursor, kind)?
+        let fault = || {
+            invalid(
+                format!("an array of type {kind}, which is not supported"),
+                format!("byte {place}"),
+            )
         };
-        entries.push((key.to_owned(), value));
+        let size = size(kind).ok_or_else(fault)?;
+        let len = cursor.count("the length of an array", size)?;
+        Ok(Self {
+            kind,
+            len,
+            start: cursor.at(),
+            left: len,
+        })
     }
-    Ok(entries)
+
+    /// Reads the next element, or all of those whose bytes cannot be invalid; returns whether there was one.
+    pub(super) fn read_element(&mut self, cursor: &mut Cursor<'_>) -> Result<bool> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        if matches!(self.kind, STRING | BOOL) {
+            element(cursor, self.kind)?;
+            self.left -= 1;
+        } else {
+            let size = size(self.kind).unwrap_or_default();
+            cursor.take(self.left.saturating_mul(size))?;
+            self.left = 0;
+        }
+        Ok(true)
+    }
+
+    /// Returns the array, after whose elements the cursor is.
+    pub(super) fn stored(&self, cursor: &Cursor<'_>) -> Stored {
+        Stored::Array(self.kind, self.len, self.start..cursor.at())
+    }
 }
 
 /// The size of an element in bytes; for a string that of its length.
@@ -165,29 +220,6 @@ fn size(kind: u32) -> Option<usize> {
         STRING | 10..=12 => Some(8),
         _ => None,
     }
-}
-
-fn array(cursor: &mut Cursor<'_>) -> Result<Stored> {
-    let place = cursor.at();
-    let kind = cursor.u32()?;
-    let fault = || {
-        invalid(
-            format!("an array of type {kind}, which is not supported"),
-            format!("byte {place}"),
-        )
-    };
-    let size = size(kind).ok_or_else(fault)?;
-    let len = cursor.count("the length of an array", size)?;
-    let start = cursor.at();
-    // Elements whose bytes may be invalid are read one by one.
-    if matches!(kind, STRING | BOOL) {
-        for _ in 0..len {
-            element(cursor, kind)?;
-        }
-    } else {
-        cursor.take(len.saturating_mul(size))?;
-    }
-    Ok(Stored::Array(kind, len, start..cursor.at()))
 }
 
 /// A value that is no array.

@@ -105,11 +105,7 @@ impl Model {
                 }
             }
         }
-        let parts = by_executor!(
-            self.executor,
-            _ => Parts::Cpu(parts),
-            gpu => gpu.adapter(&self.weights, &parts).await?,
-        );
+        let parts = by_executor!(self.executor, on => on.adapter(&self.weights, parts).await?);
         let identity = self.identity.clone();
         Ok(Adapter { identity, parts })
     }

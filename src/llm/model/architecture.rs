@@ -4,7 +4,7 @@ use super::known_keys;
 use super::metadata::{Keys, is_local};
 use super::rotation::{Pairs, Rotation};
 use crate::error::{Error, Result};
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::llm::CacheType;
 use crate::llm::gguf::{Gguf, invalid, misfit};
 

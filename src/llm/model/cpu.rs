@@ -11,24 +11,157 @@ mod tasks;
 )]
 mod threads;
 
-use super::adapter::Part;
+use super::adapter::{Part, Parts};
+use super::forward::foreign;
 use super::kv_cache::CachedLayer;
-use super::steps::{Slot, Step, VectorId, WeightId};
-use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
+use super::steps::{Slot, Step, StepRunner, VectorId, WeightId};
+use super::weights::Weights;
+use super::{Block, BlockRequest, Config, KeptPositions, KvCache, Model, Output, Scaled, State};
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::{Error, Result};
-use crate::graph::transformer::Activation;
+use crate::graph::choice::Choices;
+use crate::graph::steps::{Activation, BLOCK};
+use crate::llm::ModelStep;
 use crate::ops::Op;
 use crate::runtime::{Slice, pause};
 use crate::simd::{AttentionShape, BlockMatrix, Cpu, attention, execute, multiply_blocks};
 use crate::tensor::ggml::WeightType;
+use std::future::{Ready, ready};
 use std::iter::Peekable;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tasks::Tasks;
-pub(super) use threads::Threads;
+use threads::Threads;
 
 /// The rows from which a product may take as long as a slice of work.
 const LONG: usize = 8;
+
+/// A model on SIMD, whose weights are in its file.
+#[derive(Clone, Debug)]
+pub(super) struct CpuModel {
+    cpu: Cpu,
+    /// The threads of passes.
+    threads: Arc<Threads>,
+}
+
+#[allow(clippy::unnecessary_wraps, clippy::unused_self)] // `GpuModel` has the same methods.
+impl CpuModel {
+    pub(super) fn new(cpu: Cpu) -> Self {
+        Self {
+            cpu,
+            threads: Arc::new(Threads::new(cpu)),
+        }
+    }
+
+    /// Returns the tokens that go through the layers at a time.
+    pub(super) fn block(&self) -> usize {
+        BLOCK
+    }
+
+    /// Returns the memory of a sequence, which grows with its tokens.
+    pub(super) fn state(&self, model: &Model) -> Result<State> {
+        let sequence = CpuSequence::new(self.cpu, &model.config, model.vocabulary());
+        Ok(State::Cpu(Box::new(sequence)))
+    }
+
+    /// Copies low-rank matrices to the back-end's memory, which is where they are.
+    pub(super) fn adapter(&self, _: &Weights, parts: Vec<Option<Part>>) -> Ready<Result<Parts>> {
+        ready(Ok(Parts::Cpu(parts)))
+    }
+
+    /// Reads a block of tokens, and returns what is wanted of them. Pauses after each [`Slice`] of work.
+    pub(super) async fn read(
+        &self,
+        model: &Model,
+        state: &mut State,
+        request: &BlockRequest<'_>,
+    ) -> Result<Vec<f32>> {
+        let State::Cpu(sequence) = state else {
+            return Err(foreign());
+        };
+        let (tokens, output) = (request.tokens(model.config.width), request.output);
+        let block = Block {
+            first: request.first,
+            tokens,
+            skipped: 0,
+        };
+        sequence.resize(Slot::Residual, tokens)?;
+        model.embed(request.input, &mut sequence.slots[Slot::Residual as usize])?;
+        let layers = &model.steps.layers[request.layers.clone()];
+        let (slot, wanted) = (output.slot(), output.rows(tokens));
+        let end = (model.steps.end(output), block.last(wanted));
+        let tasks = Tasks::new((layers, block), end);
+        let mut pass = Pass::new(sequence, model, request.adapters, block);
+        pass.run(&self.threads, tasks).await?;
+        if output == Output::Largest {
+            let logits = &sequence.slots[Slot::Logits as usize];
+            let mut largest = [0.0];
+            execute(sequence.cpu, &Op::Argmax, &[logits], &mut largest)?;
+            return Ok(largest.to_vec());
+        }
+        // A slot that no step wrote has the rows of an earlier pass.
+        let len = wanted * sequence.lens[slot as usize];
+        Ok(sequence.slots[slot as usize][..len].to_vec())
+    }
+
+    /// Returns the most tokens that [`CpuModel::choose`] chooses: none, since the host draws from logits.
+    pub(super) fn ahead(&self, _: &Model) -> usize {
+        0
+    }
+
+    /// Returns an error: there are no tokens to choose ahead of the host.
+    pub(super) fn choose(
+        &self,
+        _: &Model,
+        _: &State,
+        _: &BlockRequest<'_>,
+        _: &Choices,
+    ) -> Ready<Result<Vec<f32>>> {
+        ready(Err(foreign()))
+    }
+
+    /// Returns the keys and values of some positions of a sequence.
+    pub(super) fn export(
+        &self,
+        config: &Config,
+        state: &State,
+        kept: KeptPositions,
+    ) -> Ready<Result<Vec<f32>>> {
+        ready(if let State::Cpu(sequence) = state {
+            sequence.cache.export(config, kept)
+        } else {
+            Err(foreign())
+        })
+    }
+
+    /// Replaces the keys and values of some positions of a sequence.
+    pub(super) fn import(
+        &self,
+        config: &Config,
+        state: &mut State,
+        kept: KeptPositions,
+        values: &[f32],
+    ) -> Ready<Result<()>> {
+        ready(if let State::Cpu(sequence) = state {
+            sequence.cache.import(config, kept, values)
+        } else {
+            Err(foreign())
+        })
+    }
+
+    /// Returns the steps of one decoded token.
+    pub(super) fn explain(&self, model: &Model) -> Vec<ModelStep> {
+        let mut steps = vec![model.explain_embedding()];
+        for (layer, all) in model.steps.layers.iter().enumerate() {
+            let all = all
+                .iter()
+                .map(|&step| model.explain_step(step, Some(layer)));
+            steps.extend(all);
+        }
+        steps.extend(model.steps.end.map(|step| model.explain_step(step, None)));
+        steps
+    }
+}
 
 /// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
 #[derive(Debug)]
@@ -37,17 +170,15 @@ pub(in crate::llm) struct CpuSequence {
     id: u64,
     /// With the threads of the pass that runs.
     cpu: Cpu,
-    pub(super) cache: KvCache,
+    cache: KvCache,
     slots: [Vec<f32>; Slot::COUNT],
     lens: [usize; Slot::COUNT],
     /// The product of an adapter's first matrix, and that of both of its matrices.
     low_rank: [Vec<f32>; 2],
-    /// The index of the largest logit.
-    largest: [f32; 1],
 }
 
 impl CpuSequence {
-    pub(super) fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Self {
+    fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Self {
         static SEQUENCES: AtomicU64 = AtomicU64::new(0);
         Self {
             id: SEQUENCES.fetch_add(1, Ordering::Relaxed),
@@ -56,53 +187,7 @@ impl CpuSequence {
             slots: Default::default(),
             lens: Slot::lens(config, vocabulary),
             low_rank: Default::default(),
-            largest: [0.0],
         }
-    }
-
-    /// Reads a block of tokens, and returns what is wanted of them. Pauses after each [`Slice`] of work.
-    pub(super) async fn read(
-        &mut self,
-        model: &Model,
-        request: &BlockRequest<'_>,
-    ) -> Result<&[f32]> {
-        let tokens = request.tokens(model.config.width);
-        let block = Block {
-            first: request.first,
-            tokens,
-            skipped: 0,
-        };
-        self.resize(Slot::Residual, tokens)?;
-        model.embed(request.input, &mut self.slots[Slot::Residual as usize])?;
-        let (slot, wanted) = match request.output {
-            Output::Residual => (Some(Slot::Residual), 0),
-            Output::Normed => (Some(Slot::Normed), tokens),
-            Output::Logits(0) => (None, 0),
-            Output::Logits(wanted) => (Some(Slot::Logits), wanted),
-            Output::Largest => (Some(Slot::Logits), 1),
-        };
-        let steps = &model.steps;
-        let end = [steps.norm, steps.head];
-        let end = match slot {
-            Some(Slot::Logits) => &end[..],
-            Some(Slot::Normed) => &end[..1],
-            _ => &[],
-        };
-        let last = Block {
-            tokens: wanted,
-            skipped: tokens - wanted,
-            ..block
-        };
-        let layers = &steps.layers[request.layers.clone()];
-        let tasks = Tasks::new((layers, block), (end, last));
-        let mut pass = Pass::new(self, model, request.adapters, block);
-        pass.run(tasks).await?;
-        if request.output == Output::Largest {
-            let logits = &self.slots[Slot::Logits as usize];
-            execute(self.cpu, &Op::Argmax, &[logits], &mut self.largest)?;
-            return Ok(&self.largest);
-        }
-        Ok(slot.map_or(&[], |slot| &self.slots[slot as usize]))
     }
 
     /// Gives a slot as many rows; what they hold is arbitrary.
@@ -155,12 +240,11 @@ impl<'a> Pass<'a> {
     }
 
     /// Runs tasks in slices that the threads of the model share.
-    async fn run(&mut self, tasks: Tasks<'_>) -> Result<()> {
+    async fn run(&mut self, threads: &Threads, tasks: Tasks<'_>) -> Result<()> {
         let mut tasks = tasks.peekable();
-        let model = self.model;
         loop {
             let id = self.sequence.id;
-            model.threads.run(id, |threads| {
+            threads.run(id, |threads| {
                 self.sequence.cpu.threads = threads;
                 self.run_slice(&mut tasks)
             })?;
@@ -180,41 +264,17 @@ impl<'a> Pass<'a> {
             let may_be_long = match step {
                 Step::Attend { .. } => true,
                 Step::Multiply { .. } => block.tokens >= LONG,
-                _ => false,
+                Step::Norm { .. }
+                | Step::AddVector { .. }
+                | Step::Add { .. }
+                | Step::Place { .. }
+                | Step::Activate(_) => false,
             };
             if may_be_long && slice.is_over() {
                 break;
             }
         }
         Ok(())
-    }
-
-    fn step(&mut self, step: Step) -> Result<()> {
-        match step {
-            Step::Norm { from, gain, to } => self.norm(from, gain, to),
-            Step::Multiply {
-                from,
-                weight,
-                to,
-                adds,
-            } => self.multiply(from, weight, to, adds),
-            Step::AddVector { vector, to } => {
-                self.add_vector(vector, to);
-                Ok(())
-            }
-            Step::Add { from, to } => {
-                let [from, to] = self.rows(from, to)?;
-                add(to, from);
-                Ok(())
-            }
-            Step::Place {
-                gains,
-                rotation,
-                layer,
-            } => self.place(gains, rotation, layer),
-            Step::Attend { layer, window } => self.attend(layer, window),
-            Step::Activate(activation) => self.activate(activation),
-        }
     }
 
     /// The rows of a slot to read and of another one to write.
@@ -230,6 +290,51 @@ impl<'a> Pass<'a> {
             .map(|slots| slots.map(Vec::as_mut_slice))
     }
 
+    /// Adds the product of an adapter's two matrices.
+    fn adapt(&mut self, part: &Part, scale: f32, from: Slot, to: Slot) -> Result<()> {
+        let (cpu, tokens) = (self.sequence.cpu, self.block.tokens);
+        let rows = part.b.len() / part.rank;
+        let cols = part.a.len() / part.rank;
+        // Out of the sequence, so that its slots can be read beside them.
+        let mut low_rank = std::mem::take(&mut self.sequence.low_rank);
+        let [low, more] = &mut low_rank;
+        try_resize(low, tokens * part.rank)?;
+        try_resize(more, tokens * rows)?;
+        let [x, y] = self.rows(from, to)?;
+        multiply_floats(cpu, (&part.a, part.rank, cols), x, low)?;
+        for x in low.iter_mut() {
+            *x *= scale;
+        }
+        multiply_floats(cpu, (&part.b, rows, part.rank), low, more)?;
+        add(y, more);
+        self.sequence.low_rank = low_rank;
+        Ok(())
+    }
+
+    /// Normalises heads if there is a gain, and rotates them.
+    fn turn(&mut self, slot: Slot, gain: Option<VectorId>, rotation: usize) -> Result<()> {
+        let (cpu, config) = (self.sequence.cpu, &self.model.config);
+        let row = self.sequence.lens[slot as usize];
+        let rows = &mut self.sequence.slots[slot as usize];
+        if let Some(gain) = gain {
+            let mut normed = try_zeros(rows.len())?;
+            let gain = &self.model.weights.vectors[gain.0];
+            norm(cpu, config, rows, gain, &mut normed)?;
+            *rows = normed;
+        }
+        let angles = &self.angles[rotation];
+        let rotation = &config.rotations[rotation];
+        let angles = angles.chunks_exact(rotation.rotated / 2);
+        for (row, angles) in rows.chunks_exact_mut(row).zip(angles) {
+            for head in row.chunks_exact_mut(config.head_len) {
+                rotation.apply(head, angles);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StepRunner for Pass<'_> {
     fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()> {
         let (cpu, model) = (self.sequence.cpu, self.model);
         let gain = &model.weights.vectors[gain.0];
@@ -259,31 +364,17 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Adds the product of an adapter's two matrices.
-    fn adapt(&mut self, part: &Part, scale: f32, from: Slot, to: Slot) -> Result<()> {
-        let (cpu, tokens) = (self.sequence.cpu, self.block.tokens);
-        let rows = part.b.len() / part.rank;
-        let cols = part.a.len() / part.rank;
-        // Out of the sequence, so that its slots can be read beside them.
-        let mut low_rank = std::mem::take(&mut self.sequence.low_rank);
-        let [low, more] = &mut low_rank;
-        try_resize(low, tokens * part.rank)?;
-        try_resize(more, tokens * rows)?;
-        let [x, y] = self.rows(from, to)?;
-        multiply_floats(cpu, (&part.a, part.rank, cols), x, low)?;
-        for x in low.iter_mut() {
-            *x *= scale;
-        }
-        multiply_floats(cpu, (&part.b, rows, part.rank), low, more)?;
-        add(y, more);
-        self.sequence.low_rank = low_rank;
-        Ok(())
-    }
-
-    fn add_vector(&mut self, vector: VectorId, to: Slot) {
+    fn add_vector(&mut self, vector: VectorId, to: Slot) -> Result<()> {
         let vector = &self.model.weights.vectors[vector.0];
         let rows = self.sequence.slots[to as usize].chunks_exact_mut(vector.len());
         rows.for_each(|row| add(row, vector));
+        Ok(())
+    }
+
+    fn add(&mut self, from: Slot, to: Slot) -> Result<()> {
+        let [from, to] = self.rows(from, to)?;
+        add(to, from);
+        Ok(())
     }
 
     fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {
@@ -294,28 +385,6 @@ impl<'a> Pass<'a> {
         cache.write_keys(layer, first, &slots[Slot::Keys as usize])?;
         cache.write_values(layer, first, &slots[Slot::Values as usize])?;
         slots.swap(Slot::Queries as usize, Slot::Rotated as usize);
-        Ok(())
-    }
-
-    /// Normalises heads if there is a gain, and rotates them.
-    fn turn(&mut self, slot: Slot, gain: Option<VectorId>, rotation: usize) -> Result<()> {
-        let (cpu, config) = (self.sequence.cpu, &self.model.config);
-        let row = self.sequence.lens[slot as usize];
-        let rows = &mut self.sequence.slots[slot as usize];
-        if let Some(gain) = gain {
-            let mut normed = try_zeros(rows.len())?;
-            let gain = &self.model.weights.vectors[gain.0];
-            norm(cpu, config, rows, gain, &mut normed)?;
-            *rows = normed;
-        }
-        let angles = &self.angles[rotation];
-        let rotation = &config.rotations[rotation];
-        let angles = angles.chunks_exact(rotation.rotated / 2);
-        for (row, angles) in rows.chunks_exact_mut(row).zip(angles) {
-            for head in row.chunks_exact_mut(config.head_len) {
-                rotation.apply(head, angles);
-            }
-        }
         Ok(())
     }
 

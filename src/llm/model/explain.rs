@@ -4,28 +4,13 @@ use super::Model;
 use super::steps::{Slot, Step};
 use super::weights::Weight;
 use crate::device::Backend;
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::llm::ModelStep;
 
 impl Model {
     /// Returns the steps of one decoded token as its back-end runs them.
     pub(crate) fn explain(&self) -> Vec<ModelStep> {
-        by_executor!(
-            self.executor,
-            _ => self.explain_on_simd(),
-            gpu => gpu.explain(self),
-        )
-    }
-
-    fn explain_on_simd(&self) -> Vec<ModelStep> {
-        let mut steps = vec![self.explain_embedding()];
-        for (layer, all) in self.steps.layers.iter().enumerate() {
-            let all = all.iter().map(|&step| self.explain_step(step, Some(layer)));
-            steps.extend(all);
-        }
-        let last = [self.steps.norm, self.steps.head];
-        steps.extend(last.map(|step| self.explain_step(step, None)));
-        steps
+        by_executor!(self.executor, on => on.explain(self))
     }
 
     /// The lookup of the token's embedding, which every back-end does on the CPU.
@@ -54,7 +39,12 @@ impl Model {
         };
         let matrix = match step {
             Step::Multiply { weight, .. } => Some(&self.weights.matrices[weight.0]),
-            _ => None,
+            Step::Norm { .. }
+            | Step::AddVector { .. }
+            | Step::Add { .. }
+            | Step::Place { .. }
+            | Step::Attend { .. }
+            | Step::Activate(_) => None,
         };
         let (kernel, shape) = match step {
             Step::Norm { to, .. } => ("rms_norm", vec![len(to)]),
@@ -85,7 +75,9 @@ impl Model {
             Step::Norm { gain, .. } => vec![gain],
             Step::Place { gains, .. } => gains.map_or(Vec::new(), Vec::from),
             Step::AddVector { vector, .. } => vec![vector],
-            _ => Vec::new(),
+            Step::Multiply { .. } | Step::Add { .. } | Step::Attend { .. } | Step::Activate(_) => {
+                Vec::new()
+            }
         };
         let sizes = vectors
             .into_iter()

@@ -1,9 +1,9 @@
 //! The forward pass: blocks of tokens through all layers.
 
-use super::{Kept, Model, Scaled, State};
+use super::steps::Slot;
+use super::{KeptPositions, Model, Scaled, State};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
-use crate::graph::transformer::BLOCK;
 use crate::runtime::pause;
 use std::ops::Range;
 
@@ -45,6 +45,26 @@ pub(crate) enum Output {
     Residual,
     /// The values of all tokens after the last norm.
     Normed,
+}
+
+impl Output {
+    /// Returns the slot that has the result, but for [`Output::Largest`] that with the logits.
+    pub(super) fn slot(self) -> Slot {
+        match self {
+            Output::Residual => Slot::Residual,
+            Output::Normed => Slot::Normed,
+            Output::Logits(_) | Output::Largest => Slot::Logits,
+        }
+    }
+
+    /// Returns the number of last tokens, of a block of `tokens`, that go through the steps after the layers.
+    pub(super) fn rows(self, tokens: usize) -> usize {
+        match self {
+            Output::Residual | Output::Normed => tokens,
+            Output::Logits(rows) => rows,
+            Output::Largest => 1,
+        }
+    }
 }
 
 /// A block of at most [`Model::block`] tokens on its way through layers.
@@ -111,7 +131,7 @@ impl Model {
 
     /// The tokens that go through the layers at a time.
     pub(crate) fn block(&self) -> usize {
-        by_executor!(self.executor, _ => BLOCK, gpu => gpu.block())
+        by_executor!(self.executor, on => on.block())
     }
 
     /// Reads a block.
@@ -123,19 +143,12 @@ impl Model {
         state: &mut State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        if let State::Cpu(sequence) = state {
-            return sequence.read(self, request).await.map(<[f32]>::to_vec);
-        }
-        by_executor!(
-            self.executor,
-            _ => Err(foreign()),
-            gpu => gpu.read(self, state, request).await,
-        )
+        by_executor!(self.executor, on => on.read(self, state, request).await)
     }
 
     /// Returns the most tokens that [`Model::choose`] chooses; none where the executor has no kernels for it.
     pub(crate) fn ahead(&self) -> usize {
-        by_executor!(self.executor, _ => 0, gpu => gpu.ahead(self))
+        by_executor!(self.executor, on => on.ahead(self))
     }
 
     /// Reads a token after the first `first` ones and chooses the next one, reads that, and so on; returns the chosen
@@ -158,11 +171,7 @@ impl Model {
             output: Output::Largest,
             adapters,
         };
-        by_executor!(
-            self.executor,
-            _ => Err(foreign()),
-            gpu => gpu.choose(self, state, &request, choices).await,
-        )
+        by_executor!(self.executor, on => on.choose(self, state, &request, choices).await)
     }
 
     /// Returns the keys and values of a sequence's first tokens, as words: for each layer and each head its keys, position
@@ -170,30 +179,21 @@ impl Model {
     ///
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`; `Foreign` for another model's memory.
-    pub(crate) async fn export(&self, state: &State, kept: Kept) -> Result<Vec<f32>> {
-        if let State::Cpu(sequence) = state {
-            return sequence.cache.export(&self.config, kept);
-        }
-        by_executor!(
-            self.executor,
-            _ => Err(foreign()),
-            gpu => gpu.download(&self.config, state, kept).await,
-        )
+    pub(crate) async fn export(&self, state: &State, kept: KeptPositions) -> Result<Vec<f32>> {
+        by_executor!(self.executor, on => on.export(&self.config, state, kept).await)
     }
 
     /// Replaces the keys and values of a sequence by those of the same positions that [`Model::export`] returned.
     ///
     /// # Errors
     /// The errors of [`Model::export`].
-    pub(crate) async fn import(&self, state: &mut State, kept: Kept, values: &[f32]) -> Result<()> {
-        if let State::Cpu(sequence) = state {
-            return sequence.cache.import(&self.config, kept, values);
-        }
-        by_executor!(
-            self.executor,
-            _ => Err(foreign()),
-            gpu => gpu.upload(&self.config, state, kept, values).await,
-        )
+    pub(crate) async fn import(
+        &self,
+        state: &mut State,
+        kept: KeptPositions,
+        values: &[f32],
+    ) -> Result<()> {
+        by_executor!(self.executor, on => on.import(&self.config, state, kept, values).await)
     }
 
     /// Checks whether tokens can be read after the first `first` ones.

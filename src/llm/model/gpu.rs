@@ -11,12 +11,12 @@ mod upload;
 
 use super::forward::foreign;
 use super::rotation::Pairs;
-use super::steps::{Slot, Step, VectorId, WeightId};
-use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
+use super::steps::{Slot, Step, StepRunner, VectorId, WeightId};
+use super::{Block, BlockRequest, Model, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::transformer::{
-    Attention, HeadPlaces, HeadRotation, Norm, Product, TransformerBackend, TransformerPass,
+use crate::graph::steps::{
+    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepPass,
 };
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
@@ -27,7 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::llm) use upload::Upload;
 
 /// A model's weights on a GPU, and memory for the values of a pass.
-pub(super) struct GpuModel<B: TransformerBackend> {
+pub(super) struct GpuModel<B: StepBackend> {
     gpu: B,
     /// The steps of each layer, with successive matrices for the same rows as one.
     layers: Vec<Vec<Step>>,
@@ -42,7 +42,7 @@ pub(super) struct GpuModel<B: TransformerBackend> {
     slots: Mutex<Vec<Slots<B>>>,
 }
 
-impl<B: TransformerBackend> std::fmt::Debug for GpuModel<B> {
+impl<B: StepBackend> std::fmt::Debug for GpuModel<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuModel({} layers)", self.layers.len())
     }
@@ -115,7 +115,8 @@ impl<B: ModelBackend> GpuModel<B> {
     }
 
     /// Allocates the memory of a sequence.
-    pub(super) fn state(&self, config: &Config) -> Result<State> {
+    pub(super) fn state(&self, model: &Model) -> Result<State> {
+        let config = &model.config;
         let mut pass = self.gpu.pass()?;
         let lens = (0..config.layers).map(|layer| config.layer_words(layer).saturating_mul(2));
         let layers = lens.map(|len| pass.allocate(len));
@@ -160,7 +161,8 @@ impl<B: ModelBackend> GpuModel<B> {
     ) -> Result<Vec<f32>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let width = model.config.width;
-        let tokens = request.tokens(width);
+        let (tokens, output) = (request.tokens(width), request.output);
+        let slot = output.slot();
         let mut block = Block {
             first: request.first,
             tokens,
@@ -184,25 +186,14 @@ impl<B: ModelBackend> GpuModel<B> {
                 }
                 pass.run(layer)?;
             }
-            let read = match request.output {
-                Output::Residual => pass.rows(Slot::Residual),
-                Output::Normed => {
-                    pass.run(&[model.steps.norm])?;
-                    pass.normalise()?;
-                    pass.rows(Slot::Normed)
-                }
-                Output::Logits(wanted) => {
-                    block.skipped = tokens - wanted;
-                    block.tokens = wanted.min(LOGIT_ROWS);
-                    pass.logits(block)?;
-                    pass.rows(Slot::Logits)
-                }
-                Output::Largest => {
-                    block.skipped = tokens - 1;
-                    block.tokens = 1;
-                    pass.logits(block)?;
-                    pass.choose(None, None, 0)?
-                }
+            block = block.last(output.rows(tokens));
+            if slot == Slot::Logits {
+                block.tokens = block.tokens.min(LOGIT_ROWS);
+            }
+            pass.end(block, output)?;
+            let read = match output {
+                Output::Largest => pass.choose(None, None, 0)?,
+                _ => pass.rows(slot),
             };
             pass.recorder.submit(Some(read))?
         };
@@ -210,7 +201,7 @@ impl<B: ModelBackend> GpuModel<B> {
             submitted.await?;
         }
         let mut results = submitted.await?;
-        let is_whole = !matches!(request.output, Output::Logits(_));
+        let is_whole = !matches!(output, Output::Logits(_));
         loop {
             block.skipped += block.tokens;
             if is_whole || block.skipped >= tokens {
@@ -219,8 +210,8 @@ impl<B: ModelBackend> GpuModel<B> {
             block.tokens = (tokens - block.skipped).min(LOGIT_ROWS);
             let submitted = {
                 let mut pass = new_pass(block)?;
-                pass.logits(block)?;
-                let read = pass.rows(Slot::Logits);
+                pass.end(block, output)?;
+                let read = pass.rows(slot);
                 pass.recorder.submit(Some(read))?
             };
             results.extend(submitted.await?);
@@ -272,13 +263,14 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         })
     }
 
-    /// Adds the steps from a block's residual to logits, if it has rows.
-    fn logits(&mut self, block: Block) -> Result<()> {
+    /// Adds the steps from a block's residual to a result.
+    fn end(&mut self, block: Block, output: Output) -> Result<()> {
         self.block = block;
-        if block.tokens == 0 {
-            return Ok(());
+        self.run(self.model.steps.end(output))?;
+        if output == Output::Normed {
+            return self.normalise();
         }
-        self.run(&[self.model.steps.norm, self.model.steps.head])
+        Ok(())
     }
 
     /// Returns a slot that has a buffer of its own, and the number of elements of the block's rows.
@@ -315,10 +307,10 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                         gate: Some(*activation),
                         ..Product::of(self.block.tokens)
                     };
-                    self.multiply(from, weight, Slot::Gated, product)?;
+                    self.multiply_by(from, weight, Slot::Gated, product)?;
                     rest = after;
                 }
-                _ => self.step(step)?,
+                _ => self.step(*step)?,
             }
         }
         Ok(())
@@ -331,66 +323,13 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             && weights.is_some_and(|weights| self.on.gpu.gates(weights, self.block.tokens))
     }
 
-    fn step(&mut self, step: &Step) -> Result<()> {
-        let (on, slots, tokens) = (self.on, self.slots, self.block.tokens);
-        match *step {
-            Step::Norm { from, gain, to } => {
-                let norm = Norm {
-                    gain: &on.vectors[gain.0],
-                    cols: slots.len(from),
-                    epsilon: self.model.config.epsilon,
-                    skipped: match from {
-                        Slot::Residual => self.block.skipped,
-                        _ => 0,
-                    },
-                };
-                // Norms of results are added to the residual; the others precede products.
-                self.pending = Some(PendingNorm { from, norm, to });
-                if from == Slot::Residual && tokens < self.on.gpu.tiled_from() {
-                    return Ok(());
-                }
-                self.normalise()
-            }
-            Step::Multiply {
-                from,
-                weight,
-                to,
-                adds,
-            } => {
-                let product = Product {
-                    adds,
-                    ..Product::of(tokens)
-                };
-                self.multiply(from, weight, to, product)
-            }
-            Step::AddVector { vector, to } => {
-                let vector = (&on.vectors[vector.0], slots.len(to));
-                self.recorder.add(vector, slots.get(to), tokens)
-            }
-            Step::Add { from, to } => {
-                // One long row.
-                let len = tokens * slots.len(to);
-                let from = (slots.own(from), len);
-                self.recorder.add(from, (slots.own(to), 0, len), 1)
-            }
-            Step::Place {
-                gains,
-                rotation,
-                layer,
-            } => {
-                self.heads = Some(self.places(gains, rotation, layer));
-                Ok(())
-            }
-            Step::Attend { layer, window } => self.attend(layer, window),
-            Step::Activate(activation) => {
-                let (gate, hidden) = (slots.own(Slot::Gate), slots.len(Slot::Gate));
-                let to = slots.own(Slot::Gated);
-                self.recorder.gate(gate, to, [tokens, hidden], activation)
-            }
-        }
-    }
-
-    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, product: Product) -> Result<()> {
+    fn multiply_by(
+        &mut self,
+        from: Slot,
+        weight: WeightId,
+        to: Slot,
+        product: Product,
+    ) -> Result<()> {
         let on = self.on;
         let Some(weights) = &on.matrices[weight.0] else {
             return Ok(());
@@ -412,6 +351,80 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             self.adapt(matrix, (from, norm), (to, column, columns))?;
             column += self.model.weights.matrices[matrix].rows;
         }
+        Ok(())
+    }
+
+    fn places(
+        &self,
+        gains: Option<[VectorId; 2]>,
+        rotation: usize,
+        layer: usize,
+    ) -> HeadPlaces<'a, B::Buffer> {
+        let (config, on) = (&self.model.config, self.on);
+        let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
+        let angles = &on.angles[rotation];
+        let rotation = &config.rotations[rotation];
+        HeadPlaces {
+            tokens: self.block.tokens,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_len: config.head_len,
+            position: self.block.first,
+            capacity: config.room(layer),
+            gains: gains.map(|gains| (gains, config.epsilon)),
+            rotation: HeadRotation {
+                angles,
+                pairs: rotation.rotated / 2,
+                neighbours: rotation.pairs == Pairs::Neighbours,
+            },
+            cache_type: config.cache_type,
+        }
+    }
+}
+
+impl<B: ModelBackend> StepRunner for Pass<'_, B> {
+    fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()> {
+        let norm = Norm {
+            gain: &self.on.vectors[gain.0],
+            cols: self.slots.len(from),
+            epsilon: self.model.config.epsilon,
+            skipped: match from {
+                Slot::Residual => self.block.skipped,
+                _ => 0,
+            },
+        };
+        // Norms of results are added to the residual; the others precede products.
+        self.pending = Some(PendingNorm { from, norm, to });
+        if from == Slot::Residual && self.block.tokens < self.on.gpu.tiled_from() {
+            return Ok(());
+        }
+        self.normalise()
+    }
+
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()> {
+        let product = Product {
+            adds,
+            ..Product::of(self.block.tokens)
+        };
+        self.multiply_by(from, weight, to, product)
+    }
+
+    fn add_vector(&mut self, vector: VectorId, to: Slot) -> Result<()> {
+        let slots = self.slots;
+        let vector = (&self.on.vectors[vector.0], slots.len(to));
+        self.recorder.add(vector, slots.get(to), self.block.tokens)
+    }
+
+    fn add(&mut self, from: Slot, to: Slot) -> Result<()> {
+        let slots = self.slots;
+        // One long row.
+        let len = self.block.tokens * slots.len(to);
+        let from = (slots.own(from), len);
+        self.recorder.add(from, (slots.own(to), 0, len), 1)
+    }
+
+    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {
+        self.heads = Some(self.places(gains, rotation, layer));
         Ok(())
     }
 
@@ -443,30 +456,11 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         )
     }
 
-    fn places(
-        &self,
-        gains: Option<[VectorId; 2]>,
-        rotation: usize,
-        layer: usize,
-    ) -> HeadPlaces<'a, B::Buffer> {
-        let (config, on) = (&self.model.config, self.on);
-        let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
-        let angles = &on.angles[rotation];
-        let rotation = &config.rotations[rotation];
-        HeadPlaces {
-            tokens: self.block.tokens,
-            heads: config.heads,
-            kv_heads: config.kv_heads,
-            head_len: config.head_len,
-            position: self.block.first,
-            capacity: config.room(layer),
-            gains: gains.map(|gains| (gains, config.epsilon)),
-            rotation: HeadRotation {
-                angles,
-                pairs: rotation.rotated / 2,
-                neighbours: rotation.pairs == Pairs::Neighbours,
-            },
-            cache_type: config.cache_type,
-        }
+    fn activate(&mut self, activation: Activation) -> Result<()> {
+        let slots = self.slots;
+        let (gate, hidden) = (slots.own(Slot::Gate), slots.len(Slot::Gate));
+        let to = slots.own(Slot::Gated);
+        let shape = [self.block.tokens, hidden];
+        self.recorder.gate(gate, to, shape, activation)
     }
 }

@@ -6,7 +6,7 @@
 use super::Config;
 use super::metadata::Keys;
 use crate::error::Result;
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::llm::Value;
 
 /// The requirement on a key's value.

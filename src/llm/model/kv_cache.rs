@@ -1,9 +1,9 @@
 //! Keys and values of the tokens so far, in memory that grows with them.
 
-use super::{Config, Kept};
+use super::{Config, KeptPositions};
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
-use crate::graph::transformer::BLOCK;
+use crate::graph::steps::BLOCK;
 use crate::simd::pack_row;
 use crate::tensor::CacheType;
 
@@ -130,7 +130,7 @@ impl KvCache {
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(super) fn export(&self, config: &Config, kept: Kept) -> Result<Vec<f32>> {
+    pub(super) fn export(&self, config: &Config, kept: KeptPositions) -> Result<Vec<f32>> {
         let mut values = try_zeros(config.kept_words(kept))?;
         let mut rest = &mut values[..];
         for (index, layer) in self.layers.iter().enumerate() {
@@ -149,7 +149,12 @@ impl KvCache {
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(super) fn import(&mut self, config: &Config, kept: Kept, values: &[f32]) -> Result<()> {
+    pub(super) fn import(
+        &mut self,
+        config: &Config,
+        kept: KeptPositions,
+        values: &[f32],
+    ) -> Result<()> {
         let mut rest = values;
         for index in 0..self.layers.len() {
             let positions = config.positions(index, kept);

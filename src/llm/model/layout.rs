@@ -4,7 +4,7 @@
 //! ring, in which a position takes the place of one that no token sees any more.
 
 use super::Config;
-use crate::graph::transformer::MOST_BLOCK;
+use crate::graph::steps::MOST_BLOCK;
 use std::ops::Range;
 
 /// The positions before its window that a layer keeps: a block of tokens is written before the first of them attends.
@@ -13,7 +13,7 @@ const SPARE: usize = MOST_BLOCK;
 
 /// The positions whose keys and values are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct KeptPositions {
     /// The number of tokens.
     pub(crate) len: usize,
     /// The first position that layers with a ring have; the others have all.
@@ -38,18 +38,18 @@ impl Config {
     }
 
     /// Returns whether layers with a ring have room for the positions that are kept.
-    pub(crate) fn has_room(&self, kept: Kept) -> bool {
+    pub(crate) fn has_room(&self, kept: KeptPositions) -> bool {
         let room = self.ring().map_or(self.capacity, |[_, room]| room);
         kept.oldest <= kept.len && kept.len - kept.oldest <= room
     }
 
     /// Returns the positions of `kept` that a layer has.
-    pub(super) fn positions(&self, layer: usize, kept: Kept) -> Range<usize> {
+    pub(super) fn positions(&self, layer: usize, kept: KeptPositions) -> Range<usize> {
         self.ring_of(layer).map_or(0, |_| kept.oldest)..kept.len
     }
 
     /// Returns the number of words of the keys and values of some positions in all layers, saturating.
-    pub(crate) fn kept_words(&self, kept: Kept) -> usize {
+    pub(crate) fn kept_words(&self, kept: KeptPositions) -> usize {
         let of_position = 2 * self.kv_heads * self.cached_row();
         let words = (0..self.layers).map(|layer| {
             self.positions(layer, kept)
@@ -61,7 +61,11 @@ impl Config {
 
     /// Returns where the rows of the positions of `kept` lie in a layer's ring, in words: head by head of the keys, then of
     /// the values, two ranges each.
-    pub(super) fn ranges(&self, layer: usize, kept: Kept) -> impl Iterator<Item = Range<usize>> {
+    pub(super) fn ranges(
+        &self,
+        layer: usize,
+        kept: KeptPositions,
+    ) -> impl Iterator<Item = Range<usize>> {
         let (room, row, positions) = (
             self.room(layer),
             self.cached_row(),

@@ -1,11 +1,11 @@
 //! The forward pass as a list of steps, which every back-end runs.
 
-use super::Config;
 use super::architecture::is_factors;
 use super::known_keys::is_other_tensor;
 use super::weights::{Weight, Weights, optional_vector, vector};
+use super::{Config, Output};
 use crate::error::Result;
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::llm::TensorInfo;
 use crate::llm::gguf::{Gguf, invalid};
 use std::collections::HashSet;
@@ -95,10 +95,8 @@ pub(super) enum Step {
 pub(super) struct Steps {
     /// The steps of each layer.
     pub(super) layers: Vec<Vec<Step>>,
-    /// The norm after the last layer.
-    pub(super) norm: Step,
-    /// The product that gives logits.
-    pub(super) head: Step,
+    /// The norm after the last layer, and the product that gives logits.
+    pub(super) end: [Step; 2],
 }
 
 impl Steps {
@@ -133,7 +131,66 @@ impl Steps {
             adds: false,
         };
         builder.check_other_tensors()?;
-        Ok((Self { layers, norm, head }, builder.weights))
+        let end = [norm, head];
+        Ok((Self { layers, end }, builder.weights))
+    }
+
+    /// Returns the steps after the layers that lead to a result.
+    pub(super) fn end(&self, output: Output) -> &[Step] {
+        match output {
+            Output::Residual | Output::Logits(0) => &[],
+            Output::Normed => &self.end[..1],
+            Output::Logits(_) | Output::Largest => &self.end,
+        }
+    }
+}
+
+/// A pass over a block of tokens on a back-end, which has a method for each step.
+pub(super) trait StepRunner {
+    /// Runs [`Step::Norm`].
+    fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()>;
+
+    /// Runs [`Step::Multiply`].
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()>;
+
+    /// Runs [`Step::AddVector`].
+    fn add_vector(&mut self, vector: VectorId, to: Slot) -> Result<()>;
+
+    /// Runs [`Step::Add`].
+    fn add(&mut self, from: Slot, to: Slot) -> Result<()>;
+
+    /// Runs [`Step::Place`].
+    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()>;
+
+    /// Runs [`Step::Attend`].
+    fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()>;
+
+    /// Runs [`Step::Activate`].
+    fn activate(&mut self, activation: Activation) -> Result<()>;
+
+    /// Runs a step.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `LimitExceeded` and `DeviceLost`.
+    fn step(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Norm { from, gain, to } => self.norm(from, gain, to),
+            Step::Multiply {
+                from,
+                weight,
+                to,
+                adds,
+            } => self.multiply(from, weight, to, adds),
+            Step::AddVector { vector, to } => self.add_vector(vector, to),
+            Step::Add { from, to } => self.add(from, to),
+            Step::Place {
+                gains,
+                rotation,
+                layer,
+            } => self.place(gains, rotation, layer),
+            Step::Attend { layer, window } => self.attend(layer, window),
+            Step::Activate(activation) => self.activate(activation),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Sampler, Sampling, draw};
 use crate::gpu::{Gpu, GpuBuffer, Options, Preference};
 use crate::graph::choice::{Change, Changes, Draw, Limits, RANKED};
-use crate::graph::transformer::{TransformerBackend, TransformerPass};
+use crate::graph::steps::{StepBackend, StepPass};
 use crate::random::Philox;
 use crate::runtime::block_on;
 
@@ -133,7 +133,7 @@ fn a_draw_is_the_token_at_a_fraction_of_the_probabilities() {
 fn on_gpu(
     gpu: &Arc<Gpu>,
     logits: &[f32],
-    steps: impl FnOnce(&mut <Arc<Gpu> as TransformerBackend>::Pass<'_>, &GpuBuffer, &GpuBuffer),
+    steps: impl FnOnce(&mut <Arc<Gpu> as StepBackend>::Pass<'_>, &GpuBuffer, &GpuBuffer),
 ) -> Vec<f32> {
     let reading = {
         let mut pass = gpu.pass().unwrap();

@@ -1,6 +1,6 @@
 //! A linked list of a word's symbols, whose neighbours are joined.
 
-/// Symbols in order. What was joined to the left is gone.
+/// Symbols in order. A symbol that was joined to its left neighbour is gone.
 pub(super) struct Chain<T> {
     symbols: Vec<Option<T>>,
     before: Vec<Option<usize>>,

@@ -43,6 +43,47 @@ pub(super) fn fuzz(context: &Context) -> Result<()> {
     counted::run(with_gpu(context, test)?.env("RELAMPAGO_EXHAUSTIVE", "1"))
 }
 
+/// The programs of `fuzz/`.
+const READERS: [&str; 5] = ["gguf", "safetensors", "ptx_text", "template", "wesl"];
+
+/// The compiler's options that count which branches a program takes, for libFuzzer.
+const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
+    -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// Gives readers of files and texts what libFuzzer makes of the seeds in `fuzz/corpus`, for a minute each.
+pub(super) fn readers(context: &Context) -> Result<()> {
+    let Context { project, .. } = context;
+    let (sh, target) = (&project.sh, project.target("fuzz"));
+    let _inside = sh.push_dir(project.root.join("fuzz"));
+    // Build scripts and macros are compiled without the options only for a target that is named.
+    let host = cmd!(sh, "rustc --print host-tuple").read()?;
+    cmd!(
+        sh,
+        "cargo build --release --target {host} --target-dir {target}"
+    )
+    .env("RUSTFLAGS", COVERAGE)
+    .run()?;
+    let programs = target.join(&host).join("release");
+    for reader in READERS {
+        let (program, found) = (programs.join(reader), target.join("found").join(reader));
+        sh.create_dir(&found)?;
+        let artifacts = format!("-artifact_prefix={}/", target.display());
+        let limits = [
+            "-max_total_time=60",
+            "-timeout=10",
+            "-rss_limit_mb=2048",
+            "-print_final_stats=1",
+        ];
+        // Files change a valid one and have no seeds.
+        let seeds = project.root.join("fuzz/corpus").join(reader);
+        let seeds = seeds.exists().then_some(seeds);
+        // The first folder gets new inputs.
+        cmd!(sh, "{program} {limits...} {artifacts} {found} {seeds...}").run()?;
+    }
+    Ok(())
+}
+
 /// Reads mutated models.
 pub(super) fn hostile(context: &Context) -> Result<()> {
     let test = cmd!(

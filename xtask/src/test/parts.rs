@@ -113,6 +113,10 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
         run: exhaustive::hostile,
     },
     Part {
+        name: "readers",
+        run: exhaustive::readers,
+    },
+    Part {
         name: "models",
         run: exhaustive::models,
     },
@@ -146,8 +150,8 @@ fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// Runs clippy with all features, and with few: SIMD alone, PTX or language models with it, and the examples with what each requires must
-/// build without warnings too.
+/// Runs clippy with all features, and with few: SIMD alone, PTX or language models with it, and the examples with what
+/// each requires must build without warnings too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
     cmd!(

@@ -29,6 +29,7 @@ impl Reg {
 /// A read-only register of the hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // PTX's own names
+#[non_exhaustive]
 pub enum Special {
     TidX,
     TidY,
@@ -59,6 +60,7 @@ impl Special {
 
 /// An operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Operand<'a> {
     /// A register.
     Reg(Reg),

@@ -52,6 +52,7 @@ const MULTIPROCESSORS: u32 = 3;
 
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Argument {
     /// An address in [`Memory`].
     Pointer(u64),
@@ -77,6 +78,7 @@ impl std::fmt::Display for Argument {
 
 /// A row-major matrix in memory that a tensor map describes, with the 128-byte swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tensor {
     /// The address of the first element.
     pub address: u64,
@@ -90,6 +92,25 @@ pub struct Tensor {
     pub tile: [u32; 2],
 }
 
+impl Tensor {
+    /// Creates the description of one matrix at `address`, with boxes of `tile` rows and columns.
+    pub const fn new(address: u64, ty: PtxType, shape: [u64; 2], tile: [u32; 2]) -> Self {
+        Self {
+            address,
+            ty,
+            shape,
+            planes: 1,
+            tile,
+        }
+    }
+
+    /// Returns the description of this number of consecutive matrices.
+    #[must_use]
+    pub const fn with_planes(self, planes: u64) -> Self {
+        Self { planes, ..self }
+    }
+}
+
 impl LaunchArgument for Argument {
     fn as_size(&self) -> Option<u64> {
         match self {
@@ -101,6 +122,7 @@ impl LaunchArgument for Argument {
 
 /// Statistics of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// The number of blocks.
     pub blocks: u64,

@@ -24,6 +24,7 @@ const WIDTH: u32 = 4;
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
+#[non_exhaustive]
 pub enum Unary {
     /// `−x`.
     Neg,
@@ -51,6 +52,7 @@ pub enum Unary {
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
+#[non_exhaustive]
 pub enum Binary {
     /// `a + b`.
     Add,

@@ -25,7 +25,7 @@ pub(super) fn rounded_pairs(k: &mut Builder, ty: PtxType, values: &[Reg]) -> Vec
 }
 
 /// Writes numbers as sums of two bf16, the nearest one and what is left, which have 16 significant bits together. Returns
-/// pairs of both, packed as in memory and in a left fragment. What is left of an infinity is NaN.
+/// pairs of both, packed as in memory and in a left fragment. The second part of an infinity is NaN.
 pub(super) fn bf16_parts(k: &mut Builder, numbers: &[Reg]) -> [Vec<Reg>; 2] {
     let uppers = rounded_pairs(k, BF16, numbers);
     let rest = |(i, &number): (usize, &Reg)| {

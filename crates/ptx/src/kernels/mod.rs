@@ -15,7 +15,7 @@ mod reduce;
 mod rope;
 mod rows;
 mod softmax;
-mod transformer;
+mod steps;
 mod values;
 
 pub use attention::{AttentionKernel, DecodeAttentionKernel, DecodeSumKernel};
@@ -27,7 +27,7 @@ pub use reduce::{ReduceKernel, Reduction};
 pub use rope::{Pairs, RopeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
-pub use transformer::{
+pub use steps::{
     AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel,
     ForbidKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel, PlaceHeadsKernel,
     RankKernel, SumWeightsKernel,

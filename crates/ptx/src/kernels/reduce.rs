@@ -22,6 +22,7 @@ const LOADS: u32 = 4;
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
+#[non_exhaustive]
 pub enum Reduction {
     /// The sum; 0 for an empty vector.
     Sum,

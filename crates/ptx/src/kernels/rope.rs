@@ -20,6 +20,7 @@ const THREADS: u32 = 128;
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
+#[non_exhaustive]
 pub enum Pairs {
     /// Elements `i` and `i + dim/2`, as in the published weights of most models.
     Halves,

@@ -94,8 +94,8 @@ fn spills(name: &str) -> u32 {
     }
 }
 
-/// Fails on whatever ptxas has to say: spills, serialised `wgmma`, ignored directives. What it
-/// says of registers is kept, unless the kernel asks for them itself.
+/// Fails on whatever ptxas has to say: spills, serialised `wgmma`, ignored directives. Its
+/// words on registers are kept, unless the kernel asks for them itself.
 fn assemble(ptxas: &Path, folder: &Path, text: &Text) -> Result<Option<Registers>, String> {
     let (name, target) = (&text.name, text.target);
     let file = folder.join(format!("{name}_{target}.ptx"));

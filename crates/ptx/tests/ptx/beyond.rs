@@ -50,11 +50,6 @@ fn sizes_beyond_all_memory_return_errors() {
     for cols in [most, most - 3] {
         assert_eq!(RowLayout::for_cols(cols).max_cols(), None);
     }
-    let (group, held) = (most, Some(2));
-    let layout = RowLayout {
-        group,
-        held,
-        ..RowLayout::ANY
-    };
+    let layout = RowLayout::new(most, RowLayout::ANY.threads).with_held(2);
     assert_eq!(layout.max_cols(), Some(most));
 }

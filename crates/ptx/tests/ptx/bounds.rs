@@ -73,17 +73,7 @@ fn parameters_beside_tensor_maps_are_aligned() {
     for _ in 0..31 {
         k.scalar("word", U32);
         let shape = [Extent::Fixed(8), Extent::Fixed(32)];
-        let (ty, rows, cols, planes) = (F32, 8, 32, [].as_slice());
-        k.tensor_map(
-            "map",
-            TensorBox {
-                ty,
-                rows,
-                cols,
-                shape,
-                planes,
-            },
-        );
+        k.tensor_map("map", TensorBox::new(F32, [8, 32], shape));
     }
     match k.finish() {
         Err(Error::Limit { value: 5952, .. }) => {}

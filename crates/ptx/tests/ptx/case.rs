@@ -124,21 +124,17 @@ impl Case {
         match (&self.arguments[i], kernel.params()[i].ty) {
             (Value::U32(value), _) => Argument::U32(*value),
             (Value::F32(value), _) => Argument::F32(*value),
-            (_, ParamType::TensorMap(tensor)) => Argument::Tensor(Tensor {
-                address,
-                ty: tensor.ty,
-                shape: tensor.shape.map(|extent| match extent {
-                    Extent::Param(name) => self.size(kernel, name),
+            (_, ParamType::TensorMap(map)) => {
+                let size = |name: &str| self.size(kernel, name);
+                let shape = map.shape.map(|extent| match extent {
+                    Extent::Param(name) => size(name),
                     Extent::Fixed(size) => size.into(),
                     other => panic!("{other:?} is no size of a matrix"),
-                }),
-                planes: tensor
-                    .planes
-                    .iter()
-                    .map(|name| self.size(kernel, name))
-                    .product(),
-                tile: [tensor.rows, tensor.cols],
-            }),
+                });
+                let planes = map.planes.iter().map(|name| size(name)).product();
+                let tensor = Tensor::new(address, map.ty, shape, [map.rows, map.cols]);
+                Argument::Tensor(tensor.with_planes(planes))
+            }
             _ => Argument::Pointer(address),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Expected, Value, random};
 use super::oracle::unit;
-use super::transformer::{kept, sizes};
+use super::steps::{kept, sizes};
 use super::variants::Variant;
 use relampago_ptx::PtxType::F32;
 use relampago_ptx::kernels::{

@@ -18,10 +18,7 @@ const SHAPES: [([usize; 2], u32); 4] = [
 pub(crate) fn variants() -> Vec<Variant> {
     let mut variants = Vec::new();
     for width in [4, 1] {
-        let layout = RowLayout {
-            width,
-            ..RowLayout::ANY
-        };
+        let layout = RowLayout::ANY.with_width(width);
         let shapes = || SHAPES.into_iter().filter(move |(_, of)| *of == width);
         let shapes = || shapes().map(|(shape, _)| shape);
         let softmax = SoftmaxKernel::new().with_layout(layout);

@@ -73,6 +73,7 @@ fn activation(activation: Activation, x: f64) -> (f64, f64) {
             let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
             (0.5 * x * (1.0 + u.tanh()), 1.2)
         }
+        other => panic!("{other:?} has no oracle"),
     }
 }
 

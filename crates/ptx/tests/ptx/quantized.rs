@@ -25,6 +25,7 @@ fn golden(format: QuantFormat) -> Golden {
         QuantFormat::Q4K => include_bytes!("gguf/q4_k.bin"),
         QuantFormat::Q5K => include_bytes!("gguf/q5_k.bin"),
         QuantFormat::Q6K => include_bytes!("gguf/q6_k.bin"),
+        other => panic!("{other:?} has no file"),
     };
     let (values, bytes) = format.block();
     let count = file.len() / (bytes as usize + 4 * values as usize);

@@ -329,19 +329,10 @@ fn empty_launches_return_errors() {
     };
     assert_eq!(tiles(1), "nothing");
     says(&tiles(0), &["grid", "`n` in tiles of 0", "at least 1"]);
-    let block = |block| said_of("kernel", Launch { block, ..launch() });
+    let block = |block| said_of("kernel", launch().with_block(block));
     says(&block([32, 0, 1]), &["`block`", "[32, 0, 1]", "at least"]);
     says(&block([u32::MAX; 3]), &["threads", "1024"]);
-    let min_blocks = |min_blocks| {
-        let launch = launch();
-        said_of(
-            "kernel",
-            Launch {
-                min_blocks,
-                ..launch
-            },
-        )
-    };
+    let min_blocks = |min_blocks| said_of("kernel", launch().with_min_blocks(min_blocks));
     assert_eq!(min_blocks(1), "nothing");
     says(&min_blocks(0), &["`min_blocks`", "0", "at least 1"]);
     let clusters = said_of("kernel", launch().clustered([u32::MAX; 3]));

@@ -58,10 +58,7 @@ pub(crate) fn compare(all: &[Registers]) {
 
 /// Loads so many values of 32 bits and adds them up, all of them alive or one at a time.
 fn sum(threads: u32, min_blocks: u32, values: u32, at_once: bool) -> Result<PtxKernel, Error> {
-    let launch = Launch {
-        min_blocks,
-        ..Launch::new(threads, [Extent::Fixed(1); 3])
-    };
+    let launch = Launch::new(threads, [Extent::Fixed(1); 3]).with_min_blocks(min_blocks);
     let mut k = Builder::new("sum", Target::Sm80, launch);
     let x = k.pointer("x", PtxType::F32);
     let load = |k: &mut Builder, i: u32| k.ld_global(PtxType::F32, x, i as i32 * 4);

@@ -215,6 +215,7 @@ fn reduction_case(
         Reduction::Min | Reduction::Minimum => {
             (x.iter().map(of).fold(f64::INFINITY, f64::min), 0.0)
         }
+        other => panic!("{other:?} has no oracle"),
     };
     if nan && !matches!(reduction, Reduction::Sum | Reduction::Dot) {
         x[n / 3] = f32::NAN;
@@ -272,6 +273,7 @@ fn rotation([tokens, heads]: [usize; 2], dim: u32, pairs: Pairs, ty: PtxType) ->
             let (first, second) = match pairs {
                 Pairs::Halves => (i, i + half),
                 Pairs::Neighbours => (2 * i, 2 * i + 1),
+                other => panic!("{other:?} has no oracle"),
             };
             let (first, second) = (head * dim + first, head * dim + second);
             let at = positions[head / heads] as usize * half + i;

@@ -30,7 +30,7 @@ pub(crate) fn all() -> Vec<Variant> {
         super::quantized::variants(),
         super::attention::variants(),
         super::values::variants(),
-        super::transformer::variants(),
+        super::steps::variants(),
         super::cached_attention::variants(),
         super::choice::variants(),
     ]
@@ -41,22 +41,12 @@ pub(crate) fn all() -> Vec<Variant> {
 }
 
 pub(crate) const EPILOGUES: [Epilogue; 4] = [
-    Epilogue {
-        bias: false,
-        activation: Activation::None,
-    },
-    Epilogue {
-        bias: true,
-        activation: Activation::Relu,
-    },
-    Epilogue {
-        bias: false,
-        activation: Activation::Silu,
-    },
-    Epilogue {
-        bias: true,
-        activation: Activation::GeluTanh,
-    },
+    Epilogue::NONE,
+    Epilogue::NONE.with_bias().with_activation(Activation::Relu),
+    Epilogue::NONE.with_activation(Activation::Silu),
+    Epilogue::NONE
+        .with_bias()
+        .with_activation(Activation::GeluTanh),
 ];
 
 fn gemms() -> Vec<Variant> {
@@ -220,33 +210,16 @@ fn gemm_cases(
 
 /// Layouts with the shapes that they are tried on.
 fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
-    let held = |group, threads, width, held| RowLayout {
-        group,
-        threads,
-        blocks: 1,
-        width,
-        held: Some(held),
-        ahead: false,
+    let held = |group, threads, width, held| {
+        RowLayout::new(group, threads)
+            .with_width(width)
+            .with_held(held)
     };
-    let any = RowLayout {
-        group: 32,
-        threads: 64,
-        blocks: 1,
-        width: 1,
-        held: None,
-        ahead: false,
-    };
-    let cluster = |threads, blocks, width, held| RowLayout {
-        group: threads,
-        threads,
-        blocks,
-        width,
-        held,
-        ahead: false,
-    };
-    let ahead = |layout| RowLayout {
-        ahead: true,
-        ..layout
+    let any = RowLayout::new(32, 64);
+    let cluster = |threads, blocks, width| {
+        RowLayout::new(threads, threads)
+            .with_blocks(blocks)
+            .with_width(width)
     };
     vec![
         (RowLayout::ANY, vec![[3, 1], [2, 300], [1, 777], [1, 256]]),
@@ -259,25 +232,18 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
         (held(64, 64, 4, 2), vec![[2, 256], [3, 512], [1, 260]]),
         (held(256, 256, 1, 2), vec![[2, 511], [2, 256], [1, 255]]),
         (
-            RowLayout {
-                group: 128,
-                threads: 128,
-                blocks: 1,
-                width: 4,
-                held: None,
-                ahead: false,
-            },
+            RowLayout::new(128, 128).with_width(4),
             vec![[2, 1204], [1, 1024], [2, 512]],
         ),
         (
-            cluster(64, 2, 1, Some(4)),
+            cluster(64, 2, 1).with_held(4),
             vec![[2, 512], [1, 300], [3, 129]],
         ),
-        (cluster(256, 8, 4, None), vec![[2, 8196], [1, 12]]),
-        (ahead(held(64, 64, 4, 2)), vec![[7, 512], [2, 260]]),
+        (cluster(256, 8, 4), vec![[2, 8196], [1, 12]]),
+        (held(64, 64, 4, 2).ahead(), vec![[7, 512], [2, 260]]),
         (RowLayout::for_target(65_536, Target::Sm90), Vec::new()),
         (
-            ahead(cluster(128, 2, 4, Some(1))),
+            cluster(128, 2, 4).with_held(1).ahead(),
             vec![[4, 1024], [3, 516]],
         ),
     ]

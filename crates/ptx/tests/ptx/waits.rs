@@ -24,16 +24,8 @@ fn kernel(steps: Steps) -> Result<PtxKernel> {
     let launch = Launch::new(64, [Extent::Fixed(1); 3]);
     let mut k = Builder::new("kernel", Target::Sm90, launch);
     let y = k.pointer("y", F32);
-    let map = k.tensor_map(
-        "x",
-        TensorBox {
-            ty: BF16,
-            rows: ROWS,
-            cols: COLS,
-            shape: [ROWS, COLS].map(Extent::Fixed),
-            planes: &[],
-        },
-    );
+    let shape = [ROWS, COLS].map(Extent::Fixed);
+    let map = k.tensor_map("x", TensorBox::new(BF16, [ROWS, COLS], shape));
     let place = k.dynamic_shared("place", ROWS * COLS * 2);
     let done = k.shared("done", U32, 2);
     let thread = k.special(Special::TidX);
@@ -72,13 +64,8 @@ fn run(steps: Steps) -> Result<Vec<f32>> {
     let text = PtxModule::new(Target::Sm90).with(kernel.clone())?.emit();
     let mut memory = Memory::new();
     let y = memory.upload_f32(&[0.0; 64]);
-    let x = Tensor {
-        address: memory.upload(&vec![0; (ROWS * COLS * 2) as usize]),
-        ty: BF16,
-        shape: [ROWS, COLS].map(u64::from),
-        planes: 1,
-        tile: [ROWS, COLS],
-    };
+    let x = memory.upload(&vec![0; (ROWS * COLS * 2) as usize]);
+    let x = Tensor::new(x, BF16, [ROWS, COLS].map(u64::from), [ROWS, COLS]);
     let arguments = [Argument::Pointer(y), Argument::Tensor(x)];
     Program::parse(&text)?.launch(&kernel, &arguments, &mut memory)?;
     Ok(memory.read_f32(y))

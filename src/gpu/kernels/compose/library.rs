@@ -44,7 +44,7 @@ impl Library {
 
     /// Parses files, given by their paths in `shaders/` and texts. Returns an error if a file imports what is not there
     /// with any feature, or what it does not use.
-    pub(super) fn new(files: &[(String, String)], constants: &[(&str, &[f32])]) -> Result<Self> {
+    pub(crate) fn new(files: &[(String, String)], constants: &[(&str, &[f32])]) -> Result<Self> {
         let parse = |(file, source): &(String, String)| {
             let path = file.strip_suffix(".wgsl").unwrap_or(file);
             Ok((path.to_owned(), Module::parse(file, source)?))

@@ -80,7 +80,10 @@ pub(crate) fn own_text(library: &Library, path: &str) -> Result<String> {
 /// Returns the kernels of a target, in the order of the table.
 fn kernels(library: &Library, target: Target) -> Result<Vec<Kernel>> {
     for (file, module) in library.folder("kernels") {
-        if !TEMPLATES.iter().any(|template| template.file == file) {
+        let path = format!("kernels/{file}");
+        let is_known = TEMPLATES.iter().any(|template| template.file == file)
+            || APART.iter().any(|apart| apart.file == path);
+        if !is_known {
             return Err(module.error(1, "this kernel has no row in src/gpu/kernels/table.rs"));
         }
     }
@@ -108,7 +111,7 @@ fn apart_text(library: &Library, apart: &Apart, target: Target) -> Result<String
         features,
         constants,
     };
-    let module = library.module(&format!("composed/{}", apart.file))?;
+    let module = library.module(apart.file)?;
     let own = module.with(features);
     let mut text: String = module.directives_with(features).collect();
     for (_, needed) in library.needed(module, &own, variant)?.values() {

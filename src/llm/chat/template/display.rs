@@ -19,7 +19,7 @@ pub(super) fn text_of(value: &Value, budget: &Budget) -> Result<Text> {
     }
 }
 
-/// Appends a value as Python's `repr` writes it. What is no text has no origin that is known.
+/// Appends a value as Python's `repr` writes it. Values other than texts have no known origin.
 pub(super) fn write_repr(value: &Value, budget: &Budget, to: &mut Text) -> Result<()> {
     budget.step(1)?;
     match value {

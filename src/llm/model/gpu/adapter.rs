@@ -4,17 +4,17 @@ use super::super::adapter::{Part, Parts};
 use super::super::weights::Weights;
 use super::{GpuModel, ModelBackend, Pass};
 use crate::error::Result;
-use crate::graph::transformer::{Columns, Norm, Product, TransformerBackend, TransformerPass};
+use crate::graph::steps::{Columns, Norm, Product, StepBackend, StepPass};
 use crate::tensor::ggml::WeightType;
 
 /// Low-rank matrices on a GPU, and memory for the values between the two.
-pub(in super::super) struct GpuAdapter<B: TransformerBackend> {
+pub(in super::super) struct GpuAdapter<B: StepBackend> {
     /// By the number of the matrix of weights.
     parts: Vec<Option<GpuPart<B::Weights>>>,
     between: B::Buffer,
 }
 
-impl<B: TransformerBackend> std::fmt::Debug for GpuAdapter<B> {
+impl<B: StepBackend> std::fmt::Debug for GpuAdapter<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = self.parts.iter().flatten().count();
         write!(f, "GpuAdapter({parts} matrices)")
@@ -32,7 +32,7 @@ impl<B: ModelBackend> GpuModel<B> {
     pub(in super::super) async fn adapter(
         &self,
         weights: &Weights,
-        all: &[Option<Part>],
+        all: Vec<Option<Part>>,
     ) -> Result<Parts> {
         let mut parts = Vec::new();
         for (part, weight) in all.iter().zip(&weights.matrices) {

@@ -6,10 +6,10 @@ use super::{GpuAdapter, GpuSequence};
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 use crate::cuda::SharedCuda;
 use crate::device::executor::SharedGpu;
-use crate::graph::transformer::TransformerBackend;
+use crate::graph::steps::StepBackend;
 
 /// A back-end of which there are variants of [`State`] and [`Parts`].
-pub(in super::super) trait ModelBackend: TransformerBackend {
+pub(in super::super) trait ModelBackend: StepBackend {
     fn state(sequence: GpuSequence<Self>) -> State;
 
     /// Returns the sequence, if it is on this back-end.

@@ -2,12 +2,12 @@
 
 use super::super::forward::foreign;
 use super::super::steps::Slot;
-use super::super::{Block, BlockRequest, Model, State};
+use super::super::{Block, BlockRequest, Model, Output, State};
 use super::slots::Slots;
 use super::{GpuModel, ModelBackend, Pass};
 use crate::error::Result;
 use crate::graph::choice::{AHEAD, Change, Changes, Choices, Draw};
-use crate::graph::transformer::TransformerPass;
+use crate::graph::steps::StepPass;
 
 impl<B: ModelBackend> GpuModel<B> {
     /// Returns the most tokens that [`GpuModel::choose`] chooses: one where the GPU does not have the embedding.
@@ -72,7 +72,7 @@ impl<B: ModelBackend> GpuModel<B> {
             for layer in &self.layers {
                 pass.run(layer)?;
             }
-            pass.logits(block)?;
+            pass.end(block, Output::Largest)?;
             if let Some(allowed) = &choices.allowed {
                 pass.forbid(allowed)?;
             }

@@ -3,7 +3,7 @@
 use super::super::Model;
 use super::super::steps::{Slot, Step, WeightId};
 use super::{GpuModel, ModelBackend};
-use crate::graph::transformer::Activation;
+use crate::graph::steps::Activation;
 use crate::llm::ModelStep;
 
 impl<B: ModelBackend> GpuModel<B> {
@@ -21,7 +21,7 @@ impl<B: ModelBackend> GpuModel<B> {
                 steps.add(step, Some(layer));
             }
         }
-        for step in [model.steps.norm, model.steps.head] {
+        for step in model.steps.end {
             steps.add(step, None);
         }
         steps.steps

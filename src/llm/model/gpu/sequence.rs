@@ -1,16 +1,16 @@
 //! Keys and values of a sequence on a GPU, and their way from and to the host.
 
 use super::super::forward::foreign;
-use super::super::{Config, Kept, State};
+use super::super::{Config, KeptPositions, State};
 use super::{GpuModel, ModelBackend};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::transformer::{TransformerBackend, TransformerPass};
+use crate::graph::steps::{StepBackend, StepPass};
 
 /// The keys and then the values of a sequence, for each layer.
-pub(in crate::llm) struct GpuSequence<B: TransformerBackend>(pub(super) Vec<B::Buffer>);
+pub(in crate::llm) struct GpuSequence<B: StepBackend>(pub(super) Vec<B::Buffer>);
 
-impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
+impl<B: StepBackend> std::fmt::Debug for GpuSequence<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuSequence({} layers)", self.0.len())
     }
@@ -18,11 +18,11 @@ impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
 
 impl<B: ModelBackend> GpuModel<B> {
     /// Returns the keys and values of some positions of a sequence.
-    pub(in super::super) async fn download(
+    pub(in super::super) async fn export(
         &self,
         config: &Config,
         state: &State,
-        kept: Kept,
+        kept: KeptPositions,
     ) -> Result<Vec<f32>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let mut values = try_zeros(config.kept_words(kept))?;
@@ -39,11 +39,11 @@ impl<B: ModelBackend> GpuModel<B> {
     }
 
     /// Replaces the keys and values of some positions of a sequence.
-    pub(in super::super) async fn upload(
+    pub(in super::super) async fn import(
         &self,
         config: &Config,
         state: &State,
-        kept: Kept,
+        kept: KeptPositions,
         values: &[f32],
     ) -> Result<()> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;

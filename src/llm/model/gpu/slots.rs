@@ -3,13 +3,13 @@
 use super::super::steps::Slot;
 use crate::error::Result;
 use crate::graph::choice::AHEAD;
-use crate::graph::transformer::{Attention, Columns, TransformerBackend, TransformerPass};
+use crate::graph::steps::{Attention, Columns, StepBackend, StepPass};
 
 /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
 pub(super) const LOGIT_ROWS: usize = 8;
 
 /// The memory of slots. The rows of some lie beside each other, so that one matrix may give them.
-pub(super) struct Slots<B: TransformerBackend> {
+pub(super) struct Slots<B: StepBackend> {
     buffers: Vec<B::Buffer>,
     lens: [usize; Slot::COUNT],
     /// The tokens that were chosen one after the other.
@@ -31,7 +31,7 @@ pub(super) const BESIDE: [&[Slot]; 9] = [
     &[Slot::Logits],
 ];
 
-impl<B: TransformerBackend> Slots<B> {
+impl<B: StepBackend> Slots<B> {
     /// Allocates the slots of a block, whose number of tokens is given, and with the length of a head memory for attention.
     pub(super) fn new(
         lens: [usize; Slot::COUNT],

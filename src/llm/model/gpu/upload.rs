@@ -13,7 +13,7 @@ use crate::device::GpuDevice;
 use crate::device::executor::Executor as DeviceExecutor;
 use crate::device::executor::SharedGpu;
 use crate::error::{Error, Result};
-use crate::graph::transformer::TransformerBackend;
+use crate::graph::steps::StepBackend;
 use crate::llm::gguf::{Gguf, Pieces};
 use crate::llm::{LoadOptions, TensorInfo};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(in crate::llm) struct Upload {
     weights: Weights,
     /// For each matrix the numbers of those whose rows it gets; none once it has them.
     groups: Vec<Vec<usize>>,
-    matrices: Vec<Option<<SharedGpu as TransformerBackend>::Weights>>,
+    matrices: Vec<Option<<SharedGpu as StepBackend>::Weights>>,
     /// Tensors that have arrived. Of those that a GPU has, only the first bytes are left.
     pieces: Pieces,
 }

@@ -202,7 +202,7 @@ impl Place {
         k.at(at, self.lane, LANE * 2)
     }
 
-    /// Loads the team's share of the keys, or values, from `first` on. Those beyond the last repeat
+    /// Loads the team's share of the keys, or values, from `first` on. Rows beyond the last repeat
     /// it.
     fn load(&self, k: &mut Builder, to: &[Vec<Reg>], rows: Reg, first: Reg, last: Reg) {
         let first = k.add(first, self.team);

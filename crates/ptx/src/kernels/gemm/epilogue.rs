@@ -11,6 +11,7 @@ use crate::types::PtxType::{self, BF16, F16, F32};
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
+#[non_exhaustive]
 pub enum Activation {
     /// No activation.
     #[default]
@@ -30,6 +31,7 @@ pub enum Activation {
     derive(serde::Deserialize, tsify::Tsify),
     serde(default, deny_unknown_fields)
 )]
+#[non_exhaustive]
 pub struct Epilogue {
     /// Whether a vector of `n` elements is added to every row.
     pub bias: bool,
@@ -38,6 +40,24 @@ pub struct Epilogue {
 }
 
 impl Epilogue {
+    /// The epilogue without a bias and an activation.
+    pub const NONE: Self = Self {
+        bias: false,
+        activation: Activation::None,
+    };
+
+    /// Returns the epilogue that adds a vector of `n` elements to every row.
+    #[must_use]
+    pub const fn with_bias(self) -> Self {
+        Self { bias: true, ..self }
+    }
+
+    /// Returns the epilogue with this activation.
+    #[must_use]
+    pub const fn with_activation(self, activation: Activation) -> Self {
+        Self { activation, ..self }
+    }
+
     pub(super) fn suffix(self) -> String {
         let bias = if self.bias { "_bias" } else { "" };
         let activation = match self.activation {

@@ -16,6 +16,7 @@ use crate::types::Target;
 
 /// The tile of a matmul that a block computes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Tile {
     /// The number of rows of `C`: 64 or 128.
     pub rows: u32,

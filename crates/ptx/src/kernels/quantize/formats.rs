@@ -14,6 +14,7 @@ use crate::types::PtxType::{F16, F32, S8, S32, U8};
     derive(serde::Deserialize, tsify::Tsify),
     serde(rename_all = "snake_case")
 )]
+#[non_exhaustive]
 pub enum QuantFormat {
     /// 32 weights of 4 bits, with an f16 scale: `d · (q − 8)`.
     Q4_0,

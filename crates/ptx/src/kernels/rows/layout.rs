@@ -15,6 +15,7 @@ const SCRATCH: u32 = 4 << 10;
 
 /// The assignment of threads to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct RowLayout {
     /// The number of threads for a row: 32, or all threads of a block.
     pub group: u32,
@@ -66,6 +67,45 @@ impl RowLayout {
         held: None,
         ahead: false,
     };
+
+    /// Creates the layout with `group` threads for a row and `threads` for a block, for rows of any length.
+    pub const fn new(group: u32, threads: u32) -> Self {
+        Self {
+            group,
+            threads,
+            ..Self::ANY
+        }
+    }
+
+    /// Returns the layout with this number of blocks for a row.
+    #[must_use]
+    pub const fn with_blocks(self, blocks: u32) -> Self {
+        Self { blocks, ..self }
+    }
+
+    /// Returns the layout with this number of elements loaded at once.
+    #[must_use]
+    pub const fn with_width(self, width: u32) -> Self {
+        Self { width, ..self }
+    }
+
+    /// Returns the layout with this number of loads in a thread's registers.
+    #[must_use]
+    pub const fn with_held(self, held: u32) -> Self {
+        Self {
+            held: Some(held),
+            ..self
+        }
+    }
+
+    /// Returns the layout that copies the next row to shared memory while the current one is processed.
+    #[must_use]
+    pub const fn ahead(self) -> Self {
+        Self {
+            ahead: true,
+            ..self
+        }
+    }
 
     /// The number of elements of a part, for rows that are split among blocks without a cluster.
     pub const PART: u32 = 8192;

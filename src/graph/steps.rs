@@ -1,0 +1,365 @@
+//! The steps of a language model's forward pass, and the interface of back-ends that run them.
+
+#[cfg(not(feature = "gpu"))]
+mod no_gpu;
+
+use super::choice::{Changes, Draw};
+use crate::error::Result;
+use crate::ops::shape::check_limit;
+use crate::tensor::CacheType;
+use crate::tensor::ggml::WeightType;
+
+/// The most elements of a head for which back-ends have kernels.
+const MAX_HEAD: usize = 256;
+
+/// The number of rows from which on most back-ends compute a product in tiles, without a norm.
+pub(crate) const TILED_FROM: usize = 4;
+
+/// The tokens of a prompt that go through the layers at a time where that is on a CPU.
+pub(crate) const BLOCK: usize = 128;
+
+/// The tokens of a prompt that go through the layers at a time on a GPU, which as many fill.
+pub(crate) const MOST_BLOCK: usize = 512;
+
+/// Positions that a workgroup goes through at a time in attention of one token.
+const ROUND: usize = 256;
+
+/// The most workgroups of attention whose positions are split, which keep a large GPU busy.
+const SPLIT_GROUPS: usize = 512;
+
+/// The most splits of a head, for which kernels have memory.
+const MOST_SPLITS: usize = 64;
+
+/// Weights that a thread multiplies at a time: rows are a multiple of them.
+const EIGHT: usize = 8;
+
+/// A back-end with kernels for the steps.
+pub(crate) trait StepBackend: Clone {
+    /// Elements in the back-end's memory; clones share them.
+    type Buffer: Clone;
+    /// A matrix of weights in the back-end's memory.
+    type Weights;
+    /// Steps that run one after the other.
+    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights>
+    where
+        Self: 'a;
+
+    /// The names of the kernels, as profiles have them.
+    const KERNELS: StepKernels;
+
+    /// Returns the tokens of a prompt that go through the layers at a time, at most [`MOST_BLOCK`].
+    fn block(&self) -> usize;
+
+    fn pass(&self) -> Result<Self::Pass<'_>>;
+
+    /// Returns the number of elements of a buffer.
+    fn len(buffer: &Self::Buffer) -> usize;
+
+    /// Copies the rows of matrices of `cols` columns, one after the other, from ggml's blocks.
+    ///
+    /// # Errors
+    /// `LimitExceeded` if the length of a row is no multiple of 8 or a row is longer than a buffer, `OutOfMemory`,
+    /// `DeviceLost`.
+    fn weights(
+        &self,
+        kind: WeightType,
+        matrices: &[&[u8]],
+        cols: usize,
+    ) -> impl Future<Output = Result<Self::Weights>>;
+
+    /// Returns the number of rows from which on a product is computed in tiles, without a norm.
+    fn tiled_from(&self) -> usize {
+        TILED_FROM
+    }
+
+    /// Returns whether products of `rows` rows can have a [gate](Product::gate).
+    fn gates(&self, _weights: &Self::Weights, _rows: usize) -> bool {
+        false
+    }
+
+    /// Returns the name of the kernel that multiplies one row, and the rows and the size in bytes of each part of the
+    /// weights, which a kernel multiplies by on its own.
+    fn row_kernel(weights: &Self::Weights) -> (&'static str, Vec<(usize, usize)>);
+}
+
+/// The names of a back-end's kernels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepKernels {
+    pub(crate) norm: &'static str,
+    pub(crate) add: &'static str,
+    pub(crate) silu: &'static str,
+    pub(crate) gelu: &'static str,
+    /// For each type of cache.
+    pub(crate) place: [&'static str; 3],
+    pub(crate) attend: [&'static str; 3],
+    /// The kernels that place one token's heads and attend, on back-ends that have them.
+    pub(crate) attend_next: Option<[&'static str; 3]>,
+}
+
+/// Steps on their way to one submission. Buffers have at least as many elements as the steps read
+/// and write.
+pub(crate) trait StepPass: Sized {
+    type Buffer;
+    type Weights;
+
+    /// Returns a buffer of `len` elements, whose contents are arbitrary.
+    fn allocate(&mut self, len: usize) -> Result<Self::Buffer>;
+
+    /// Copies elements to the beginning of a buffer before all steps.
+    fn write(&mut self, values: &[f32], to: &Self::Buffer) -> Result<()>;
+
+    /// Copies elements to a buffer of their own.
+    fn upload(&mut self, values: &[f32]) -> Result<Self::Buffer>;
+
+    /// Submits the steps, and returns the first `len` elements of a buffer.
+    fn submit(
+        self,
+        read: Option<(&Self::Buffer, usize)>,
+    ) -> Result<impl Future<Output = Result<Vec<f32>>> + use<Self>>;
+
+    /// Normalises `rows` rows.
+    fn norm(
+        &mut self,
+        x: &Self::Buffer,
+        norm: Norm<'_, Self::Buffer>,
+        y: &Self::Buffer,
+        rows: usize,
+    ) -> Result<()>;
+
+    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm rows of `X` are normalised first, of which there must be fewer
+    /// than [`StepBackend::tiled_from`] returns.
+    fn multiply(
+        &mut self,
+        x: &Self::Buffer,
+        weights: &Self::Weights,
+        y: Columns<'_, Self::Buffer>,
+        product: Product,
+        norm: Option<Norm<'_, Self::Buffer>>,
+    ) -> Result<()>;
+
+    /// Writes the index of the first largest of `len` elements, or of the first NaN, as the operation `argmax` does.
+    fn largest(
+        &mut self,
+        x: &Self::Buffer,
+        len: usize,
+        index: Element<'_, Self::Buffer>,
+    ) -> Result<()>;
+
+    /// Writes the row of a matrix whose number is `index`, times `scale`. A number that no row has writes nothing.
+    fn take_row(
+        &mut self,
+        weights: &Self::Weights,
+        index: Element<'_, Self::Buffer>,
+        scale: f32,
+        y: &Self::Buffer,
+    ) -> Result<()>;
+
+    /// Changes logits as [`Changes`] says. The tokens before the element `next` have occurred, too.
+    fn change(
+        &mut self,
+        changes: &Changes<Self::Buffer>,
+        next: Element<'_, Self::Buffer>,
+        logits: &Self::Buffer,
+        len: usize,
+    ) -> Result<()>;
+
+    /// Makes the first `len` logits of tokens that are not allowed lower than all others. The words of `allowed` are those of
+    /// [`Choices`](super::choice::Choices).
+    fn forbid(&mut self, allowed: &Self::Buffer, logits: &Self::Buffer, len: usize) -> Result<()>;
+
+    /// Writes the index that a draw from `len` logits gives, or −1 where it takes more of them than the kernels rank.
+    fn draw(
+        &mut self,
+        logits: &Self::Buffer,
+        len: usize,
+        draw: Draw,
+        index: Element<'_, Self::Buffer>,
+    ) -> Result<()>;
+
+    /// Adds the `len` first elements of `x` to each of `rows` rows.
+    fn add(
+        &mut self,
+        x: (&Self::Buffer, usize),
+        y: Columns<'_, Self::Buffer>,
+        rows: usize,
+    ) -> Result<()>;
+
+    /// Writes heads where attention reads them: rows of `x` have queries, keys and values. Queries and keys are
+    /// normalised and rotated.
+    fn place(
+        &mut self,
+        x: &Self::Buffer,
+        heads: &HeadPlaces<'_, Self::Buffer>,
+        queries: &Self::Buffer,
+        cached: &Self::Buffer,
+    ) -> Result<()>;
+
+    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each. `parts` is memory for
+    /// [`Attention::parts_len`] elements.
+    fn attend(
+        &mut self,
+        inputs: [&Self::Buffer; 2],
+        attention: &Attention,
+        parts: &Self::Buffer,
+        mixed: &Self::Buffer,
+    ) -> Result<()>;
+
+    /// [`place`](Self::place), and then [`attend`](Self::attend) by these queries.
+    fn place_and_attend(
+        &mut self,
+        x: &Self::Buffer,
+        heads: &HeadPlaces<'_, Self::Buffer>,
+        [queries, cached]: [&Self::Buffer; 2],
+        attention: &Attention,
+        parts: &Self::Buffer,
+        mixed: &Self::Buffer,
+    ) -> Result<()> {
+        self.place(x, heads, queries, cached)?;
+        self.attend([queries, cached], attention, parts, mixed)
+    }
+
+    /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
+    /// the ones after them.
+    fn gate(
+        &mut self,
+        x: &Self::Buffer,
+        y: &Self::Buffer,
+        shape: [usize; 2],
+        activation: Activation,
+    ) -> Result<()>;
+}
+
+/// An element of a buffer, by its index.
+pub(crate) type Element<'a, B> = (&'a B, usize);
+
+/// Some columns of a row-major matrix: the first one, and the number of columns that there are.
+pub(crate) type Columns<'a, B> = (&'a B, usize, usize);
+
+/// How heads are normalised and rotated, and where they go.
+pub(crate) struct HeadPlaces<'a, B> {
+    pub(crate) tokens: usize,
+    /// The heads of queries.
+    pub(crate) heads: usize,
+    /// The heads of keys, which are as many as those of values.
+    pub(crate) kv_heads: usize,
+    pub(crate) head_len: usize,
+    /// The position of the first token.
+    pub(crate) position: usize,
+    /// The rows of a head in the cache. Position `p` has row `p % capacity`.
+    pub(crate) capacity: usize,
+    /// The gains of the norms of queries and of keys, and their epsilon.
+    pub(crate) gains: Option<([&'a B; 2], f32)>,
+    pub(crate) rotation: HeadRotation<'a, B>,
+    pub(crate) cache_type: CacheType,
+}
+
+/// A rotation of heads.
+pub(crate) struct HeadRotation<'a, B> {
+    /// The cosine and the sine for each position and pair.
+    pub(crate) angles: &'a B,
+    pub(crate) pairs: usize,
+    pub(crate) neighbours: bool,
+}
+
+/// Rows divided by their root mean square and multiplied by a gain.
+pub(crate) struct Norm<'a, B> {
+    pub(crate) gain: &'a B,
+    /// The length of the gain and of a row.
+    pub(crate) cols: usize,
+    pub(crate) epsilon: f32,
+    /// The rows of the input before the first one.
+    pub(crate) skipped: usize,
+}
+
+impl<B> Clone for Norm<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Norm<'_, B> {}
+
+/// The function of the gate in a feed-forward network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activation {
+    Silu,
+    /// GELU by its approximation with tanh.
+    GeluTanh,
+}
+
+/// A product of rows by a matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct Product {
+    pub(crate) rows: usize,
+    /// Whether it is added to what the result's buffer holds.
+    pub(crate) adds: bool,
+    /// The factor of the product.
+    pub(crate) scale: f32,
+    /// The activation of the first half of the matrix's rows, which multiplies the second half: the result has half as
+    /// many columns. Only where [`StepBackend::gates`] allows it.
+    pub(crate) gate: Option<Activation>,
+}
+
+impl Product {
+    /// The plain product of rows.
+    pub(crate) fn of(rows: usize) -> Self {
+        Self {
+            rows,
+            adds: false,
+            scale: 1.0,
+            gate: None,
+        }
+    }
+}
+
+/// Attention of tokens to what is in the cache.
+pub(crate) struct Attention {
+    pub(crate) tokens: usize,
+    pub(crate) heads: usize,
+    pub(crate) kv_heads: usize,
+    pub(crate) head_len: usize,
+    /// The position of the first token.
+    pub(crate) position: usize,
+    /// The positions that the cache has room for, as [`HeadPlaces::capacity`] has it.
+    pub(crate) capacity: usize,
+    pub(crate) window: Option<usize>,
+    pub(crate) scale: f32,
+    pub(crate) cache_type: CacheType,
+}
+
+impl Attention {
+    /// Returns the workgroups that share the positions of a head. Each has at least [`ROUND`] of them, but for the last.
+    pub(crate) fn splits(&self) -> usize {
+        let seen = (self.position + self.tokens).min(self.window.unwrap_or(usize::MAX));
+        let most = (SPLIT_GROUPS / (self.tokens * self.heads).max(1)).clamp(1, MOST_SPLITS);
+        let rounds = seen.div_ceil(ROUND).max(1);
+        rounds.div_ceil(rounds.div_ceil(most))
+    }
+
+    /// Returns the elements that splits take in all: a head each and four more.
+    pub(crate) fn parts_len(head_len: usize) -> usize {
+        SPLIT_GROUPS * (head_len + 4)
+    }
+}
+
+/// Checks whether kernels take heads of this length, whose rows in the cache they read by four words.
+///
+/// # Errors
+/// `LimitExceeded`.
+pub(crate) fn check_head(len: usize, cache_type: CacheType) -> Result<()> {
+    check_limit("the length of a head", len, MAX_HEAD)?;
+    let (what, divisor) = match cache_type {
+        CacheType::F32 => ("the rest of a head's length divided by 4", 4),
+        CacheType::F16 => ("the rest of a head's length divided by 8", 8),
+        CacheType::Q8_0 => ("the rest of a head's length divided by 16", 16),
+    };
+    check_limit(what, len % divisor, 0)
+}
+
+/// Checks whether kernels take rows of weights of this length.
+///
+/// # Errors
+/// `LimitExceeded`.
+pub(crate) fn check_row(cols: usize) -> Result<()> {
+    check_limit("the rest of a row of weights divided by 8", cols % EIGHT, 0)
+}

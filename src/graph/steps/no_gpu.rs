@@ -1,0 +1,91 @@
+//! The back-end of a build without the feature `gpu`: a type without values, so that nothing here ever runs. Models are
+//! compiled for it as for the others.
+
+use super::{
+    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepBackend, StepKernels,
+    StepPass,
+};
+use crate::error::Result;
+use crate::graph::choice::{Changes, Draw};
+use crate::tensor::ggml::WeightType;
+use std::convert::Infallible;
+use std::future::Ready;
+
+#[allow(refining_impl_trait)] // An opaque type must be one that a value has.
+impl StepBackend for Infallible {
+    type Buffer = Infallible;
+    type Weights = Infallible;
+    type Pass<'a> = Infallible;
+
+    const KERNELS: StepKernels = StepKernels {
+        norm: "",
+        add: "",
+        silu: "",
+        gelu: "",
+        place: [""; 3],
+        attend: [""; 3],
+        attend_next: None,
+    };
+
+    fn block(&self) -> usize {
+        match *self {}
+    }
+
+    fn pass(&self) -> Result<Infallible> {
+        match *self {}
+    }
+
+    fn len(buffer: &Infallible) -> usize {
+        match *buffer {}
+    }
+
+    fn weights(&self, _: WeightType, _: &[&[u8]], _: usize) -> Ready<Result<Infallible>> {
+        match *self {}
+    }
+
+    fn row_kernel(weights: &Infallible) -> (&'static str, Vec<(usize, usize)>) {
+        match *weights {}
+    }
+}
+
+/// Implements methods that return `Result<()>`, which nothing can call.
+macro_rules! never_called {
+    ($($name:ident($($argument:ty),*);)*) => {$(
+        fn $name(&mut self, $(_: $argument),*) -> Result<()> {
+            match *self {}
+        }
+    )*};
+}
+
+#[allow(refining_impl_trait)]
+impl StepPass for Infallible {
+    type Buffer = Infallible;
+    type Weights = Infallible;
+
+    fn allocate(&mut self, _: usize) -> Result<Infallible> {
+        match *self {}
+    }
+
+    fn upload(&mut self, _: &[f32]) -> Result<Infallible> {
+        match *self {}
+    }
+
+    fn submit(self, _: Option<(&Infallible, usize)>) -> Result<Ready<Result<Vec<f32>>>> {
+        match self {}
+    }
+
+    never_called! {
+        write(&[f32], &Infallible);
+        norm(&Infallible, Norm<'_, Infallible>, &Infallible, usize);
+        multiply(&Infallible, &Infallible, Columns<'_, Infallible>, Product, Option<Norm<'_, Infallible>>);
+        largest(&Infallible, usize, Element<'_, Infallible>);
+        take_row(&Infallible, Element<'_, Infallible>, f32, &Infallible);
+        change(&Changes<Infallible>, Element<'_, Infallible>, &Infallible, usize);
+        forbid(&Infallible, &Infallible, usize);
+        draw(&Infallible, usize, Draw, Element<'_, Infallible>);
+        add((&Infallible, usize), Columns<'_, Infallible>, usize);
+        place(&Infallible, &HeadPlaces<'_, Infallible>, &Infallible, &Infallible);
+        attend([&Infallible; 2], &Attention, &Infallible, &Infallible);
+        gate(&Infallible, &Infallible, [usize; 2], Activation);
+    }
+}
