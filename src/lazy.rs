@@ -7,8 +7,10 @@
 //!   `/`.
 //! - `shape` and `axes` have the rules of shapes, `node` is what a method records, `graph` orders the nodes that
 //!   results need and describes their structure.
-//! - `view` merges strided views, `lower` records a graph in a batch, `programs` caches compiled graphs by their
-//!   structure, and `run` runs the programs.
+//! - `view` has strided views, `lower` records nodes in a batch, `programs` caches compiled graphs by their structure,
+//!   and `run` runs the programs.
+//!
+//! Tensors of JavaScript record nodes of their own, which its collector frees, and lower them by `lower`, too.
 
 mod axes;
 mod bytes;
@@ -25,13 +27,13 @@ mod movement;
 pub(crate) mod node;
 mod operand;
 mod operators;
-pub(crate) mod programs;
+mod programs;
 mod random;
 mod reduce;
 mod run;
 mod shape;
 mod slice;
-pub(crate) mod structure;
+mod structure;
 mod tensor;
 mod tensors;
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -191,12 +191,12 @@ impl JsDevice {
         Ok(JsBatch::from(GpuCommandBatch::new(self.get()?)))
     }
 
-    /// Compiles the graph of tensors, as `tensor/node.js` describes it.
+    /// Plans the graph of tensors, as `tensor/node.js` describes it.
     #[wasm_bindgen(skip_typescript, js_name = planGraph)]
-    pub fn plan_graph(&self, list: Array, results: Array) -> Promise {
-        let device = self.handle();
-        let work = async move { graph::plan(device?, &list, &results).await };
-        promise(None, Box::pin(work))
+    pub fn plan_graph(&self, words: JsValue) -> Promise {
+        let words = convert::copied(words, "words");
+        let work = words.and_then(|words| graph::plan(self.handle()?, &words));
+        promise(None, Box::pin(async move { work?.await }))
     }
 
     /// Releases the device's memory. Buffers and batches keep what they need until they are

@@ -8,18 +8,18 @@ use crate::lazy::node::{Kind, Rows};
 use crate::ops::{Op, Reduction};
 
 /// A node of a structure.
-pub(crate) struct Described {
-    pub(crate) shape: Vec<usize>,
+pub(super) struct Described {
+    pub(super) shape: Vec<usize>,
     /// The operation with the indices of its inputs; `None` for a leaf.
-    pub(crate) operation: Option<(Arc<Kind>, Vec<usize>)>,
+    pub(super) operation: Option<(Arc<Kind>, Vec<usize>)>,
 }
 
 /// Nodes and results of a graph.
-pub(crate) struct Structure {
+pub(super) struct Structure {
     /// All nodes, each after its inputs.
-    pub(crate) nodes: Vec<Described>,
+    pub(super) nodes: Vec<Described>,
     /// The indices of the results.
-    pub(crate) results: Vec<usize>,
+    pub(super) results: Vec<usize>,
 }
 
 /// Keeps the bytes that are written to it: a hash without collisions.

@@ -1,7 +1,7 @@
 // Operations that move elements: from nodes to nodes.
 
 import { common } from './dtype.js';
-import { elementwise } from './elementwise.js';
+import { FOLDS, elementwise } from './elementwise.js';
 import { record, constant, range } from './record.js';
 import {
     axesOf, axisOf, checkedShape, failure, listOf, pairBroadcast, rangeOf, reshaped, shown, sizeOf, text, whole,
@@ -12,7 +12,7 @@ import {
  * the first index of each axis of `x`.
  */
 const view = (x, shape, axes, { steps = axes.map(() => 1), starts = x.shape.map(() => 0) } = {}) =>
-    record('view', [x], shape, [...shape, ...axes, ...steps, ...starts], x.dtype);
+    record('view', [x], shape, [...axes, ...steps, ...starts], x.dtype);
 
 export const permute = (x, axes, op = 'permute') => {
     const order = listOf(op, 'axes', axes).map((axis) => axisOf(op, axis, x.shape, 'axes'));
@@ -33,7 +33,7 @@ export const transpose = (x, first = -2, second = -1) => {
 
 export const reshape = (x, shape, op = 'reshape') => {
     const target = reshaped(op, x.shape, shape);
-    return record('reshape', [x], target, target, x.dtype);
+    return record('reshape', [x], target, undefined, x.dtype);
 };
 
 export const flatten = (x) => reshape(x, [x.size], 'flatten');
@@ -147,10 +147,10 @@ const requireIndices = (op, what, node, count) => {
 
 /** Whether a node computes nothing but indices below `count`. */
 const areIndices = (node, count) => {
-    const { op, inputs: [x], parameters: [kind, , ...axes] } = unshaped(node);
+    const { op, inputs: [x], parameters: [fold, , ...axes] } = unshaped(node);
     const most = {
         topK: () => x.shape.at(-1),
-        reduce: () => (kind.startsWith('arg') ? sizeOf(axes.map((axis) => x.shape[axis])) : Infinity),
+        reduce: () => (FOLDS[fold].startsWith('arg') ? sizeOf(axes.map((axis) => x.shape[axis])) : Infinity),
     };
     return most[op]?.() <= count;
 };

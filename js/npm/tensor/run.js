@@ -62,7 +62,7 @@ export const programsOf = (device) => {
 /** Compiles a graph. Returns its program, and for each result its place among results or leaves. */
 const plan = async (device, order, results) => {
     const sizes = results.map(({ size }) => size);
-    const [program, ...places] = await device.planGraph(...described(order, results), sizes);
+    const [program, ...places] = await device.planGraph(described(order, results), sizes);
     return { program, places: places.map((place) => (place < 0 ? { leaf: -1 - place } : { result: place })) };
 };
 

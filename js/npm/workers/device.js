@@ -87,17 +87,18 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     }
 
     /** The program stays in the worker; `sizes` are the lengths of the results. */
-    async planGraph(list, results, sizes) {
+    async planGraph(words, sizes) {
         const { link } = this.handle;
         const planned = nextNumber();
         const as = nextNumber();
         try {
-            await this.handle.call('planGraph', { values: [list, results], as: planned });
+            await this.handle.call('planGraph', { values: [words], as: planned });
             const places = await link.call(planned, 'slice', { values: [1] });
             const lengths = [];
             places.forEach((place, at) => place >= 0 && (lengths[place] = sizes[at]));
-            const taken = lengths.length > 0 && link.call(planned, 'at', { values: [0], as });
-            return [taken && await ready(new RemoteProgram(link, as, lengths), taken), ...places];
+            // All results may be leaves.
+            const take = () => ready(new RemoteProgram(link, as, lengths), link.call(planned, 'at', { values: [0], as }));
+            return [lengths.length > 0 ? await take() : undefined, ...places];
         } finally {
             link.forget([planned]);
         }
