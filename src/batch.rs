@@ -30,7 +30,7 @@ use crate::graph::{Explanation, Node, Plan, Repeat, Source};
 use crate::ops::Op;
 use crate::ops::indices::check_indices;
 use crate::ops::shape::{output_len, volume};
-use run::Runtime;
+pub(crate) use run::Runtime;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(crate) use run::argument_name;
 
@@ -344,9 +344,14 @@ impl GpuCommandBatch {
                 let source = Box::new(source);
                 self.error = Some(Error::Record { location, source });
             }
-            let (batch, index) = (self.id, FAILED);
-            BufferId { batch, index }
+            self.failed()
         })
+    }
+
+    /// Returns the buffer that stands for one whose recording failed.
+    pub(crate) fn failed(&self) -> BufferId {
+        let (batch, index) = (self.id, FAILED);
+        BufferId { batch, index }
     }
 
     fn check_recording(&self) -> Result<()> {

@@ -7,6 +7,7 @@
 //! The files:
 //!
 //! - `table` has the rows: an operation's names, inputs, parameters, class and stated accuracy.
+//! - `axes` has the axes of strided views.
 //! - `shape` checks lengths and parameters before any back-end sees them.
 //! - `policy` has the least work for which an operation runs on a GPU.
 //! - `indices` checks inputs that are indices.
@@ -14,6 +15,7 @@
 //!   with weights of a cache, `reduce_op` and `custom_reduction` custom reductions.
 
 mod attention;
+pub(crate) mod axes;
 mod backend;
 mod bytes;
 mod cached_matmul;
@@ -35,6 +37,7 @@ mod table;
 
 use crate::ops::custom::CustomCall;
 pub use attention::Attention;
+pub(crate) use axes::MAX_AXES;
 pub use backend::Backend;
 pub use cached_matmul::CachedMatmul;
 pub(crate) use cached_matmul::Weights;
@@ -45,7 +48,6 @@ pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
 pub use matmul::Matmul;
 pub(crate) use rearrange::Cycle;
-pub(crate) use rearrange::MAX_AXES;
 pub use rearrange::Rearrange;
 pub use reduce_axis::{AxisFold, ReduceAxis};
 pub use rope::Rope;

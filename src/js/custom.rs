@@ -1,7 +1,6 @@
 //! `CustomOp` and its recording.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 
 use js_sys::{Array, Float32Array, Function};
 use wasm_bindgen::prelude::*;
@@ -207,19 +206,20 @@ fn interned(text: &str) -> &'static str {
     TEXTS.with(|known| once(known, text))
 }
 
-type Interned<T> = RefCell<BTreeSet<&'static T>>;
+/// The values so far. Programs define few operations, so a list takes less code than a map and no more time.
+type Interned<T> = RefCell<Vec<&'static T>>;
 
 /// Returns the known value that equals this one, and adds it if there is none, so that equal values
 /// take memory once.
-fn once<T: Ord + ?Sized>(known: &Interned<T>, value: &T) -> &'static T
+fn once<T: PartialEq + ?Sized>(known: &Interned<T>, value: &T) -> &'static T
 where
     Box<T>: for<'a> From<&'a T>,
 {
     let mut known = known.borrow_mut();
-    if let Some(same) = known.get(value) {
+    if let Some(same) = known.iter().find(|&&own| own == value) {
         return same;
     }
     let made: &'static T = Box::leak(value.into());
-    known.insert(made);
+    known.push(made);
     made
 }

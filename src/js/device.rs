@@ -8,6 +8,7 @@ use wasm_bindgen::prelude::*;
 use super::batch::JsBatch;
 use super::convert::{self, get, invalid, set};
 use super::error::{Work, begun, promise, to_js};
+use super::graph;
 use super::ops;
 use super::simd;
 use super::types::*;
@@ -188,6 +189,14 @@ impl JsDevice {
     /// Creates an empty batch: operations that are recorded first and then run together.
     pub fn batch(&self) -> Result<JsBatch, JsValue> {
         Ok(JsBatch::from(GpuCommandBatch::new(self.get()?)))
+    }
+
+    /// Plans the graph of tensors, as `tensor/node.js` describes it.
+    #[wasm_bindgen(skip_typescript, js_name = planGraph)]
+    pub fn plan_graph(&self, words: JsValue) -> Promise {
+        let words = convert::copied(words, "words");
+        let work = words.and_then(|words| graph::plan(self.handle()?, &words));
+        promise(None, Box::pin(async move { work?.await }))
     }
 
     /// Releases the device's memory. Buffers and batches keep what they need until they are

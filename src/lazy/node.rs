@@ -12,7 +12,7 @@ use crate::ops::{AxisFold, ConvLayer, Op, Reduction};
 
 /// An operation of a node. Parameters that it does not hold follow from the shapes of its node and of the inputs.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// An elementwise operation, whose inputs broadcast to the node's shape.
     Elementwise(Op),
     /// A number that is part of the structure.
@@ -63,7 +63,7 @@ pub(super) enum Kind {
 
 /// An operation of rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rows {
+pub(crate) enum Rows {
     Softmax,
     LogSoftmax,
     LayerNorm { epsilon: f32 },

@@ -133,17 +133,6 @@ pub(super) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<u
     left.collect()
 }
 
-/// Returns the distance between neighbours along each axis, where all elements lie in order.
-pub(super) fn strides_of(shape: &[usize]) -> Vec<isize> {
-    let mut strides = vec![0; shape.len()];
-    let mut stride = 1;
-    for (own, &length) in strides.iter_mut().zip(shape).rev() {
-        *own = stride;
-        stride *= length as isize;
-    }
-    strides
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 // What tensors record: nodes of a graph, which are plain JavaScript objects. Nothing here calls the module.
 
+import { ops } from '../core.js';
 import { RelampagoError } from '../../common/error.js';
 import { sizeOf } from './shape.js';
 
@@ -33,14 +34,7 @@ export const LEAST_RESIDENT = 1024;
 export const PARAMETER = Symbol('parameter');
 
 /** The parameters of an operation that has none. */
-const NONE = {};
-
-/** Writes parameters as part of a structure; JSON has no infinities, NaN and −0. */
-const written = (parameters) =>
-    parameters === NONE ? '' : JSON.stringify(parameters, (_, value) => {
-        const isPlain = typeof value !== 'number' || (Number.isFinite(value) && !Object.is(value, -0));
-        return isPlain ? value : `${Object.is(value, -0) ? '-' : ''}${value}`;
-    });
+const NONE = [];
 
 /** An operation that was recorded, or a leaf: values of the host, or a buffer on the device. */
 export class Node {
@@ -50,7 +44,7 @@ export class Node {
     /** The upload of a leaf's values that is under way, if any. */
     uploading;
 
-    /** `source` is that of a leaf: values or a `Resident`. */
+    /** `source` is that of a leaf: values or a `Resident`. Parameters are whole numbers of 32 bits. */
     constructor(device, shape, { op = 'leaf', inputs = [], parameters = NONE, source, dtype = 'f32' }) {
         this.device = device;
         this.shape = shape;
@@ -64,7 +58,7 @@ export class Node {
 
     /** Describes the operation, without its inputs. Leaves differ by their shapes alone. */
     get signature() {
-        this.#signature ??= this.op + (this.isLeaf ? `[${this.shape}]` : written(this.parameters));
+        this.#signature ??= `${this.op}[${this.shape}]${this.parameters}`;
         return this.#signature;
     }
 
@@ -124,6 +118,32 @@ export const requireSources = (order) => {
         const message = 'a function that device.jit records must return tensors, and not compute them';
         throw new RelampagoError('INVALID_ARGUMENT', message);
     }
+};
+
+/** The operations of nodes in the order in which the module knows them; all others are elementwise. */
+const KINDS = [
+    'leaf', '', 'constant', 'range', 'view', 'reshape', 'reduce', 'softmax', 'logSoftmax', 'layerNorm', 'rmsNorm',
+    'matmul', 'conv2d', 'concat', 'gather', 'topK', 'take', 'unpackBytes', 'packBytes',
+];
+
+/** Returns the bits of numbers as f32, which are parameters of operations. */
+export const bitsOf = (numbers) => [...new Int32Array(Float32Array.from(numbers).buffer)];
+
+/**
+ * Returns a graph as `planGraph` takes it, in an array of words of 32 bits: the results' indices among the nodes; and for
+ * each node its operation, its shape, the indices of its inputs and its parameters. Lists follow their lengths.
+ */
+export const described = (order, results) => {
+    const places = new Map(order.map((node, place) => [node, place]));
+    const placesOf = (nodes) => [nodes.length, ...nodes.map((node) => places.get(node))];
+    const words = placesOf(results);
+    for (const { op, shape, inputs, parameters } of order) {
+        const kind = KINDS.indexOf(op);
+        // Those of the table have their index as the first parameter.
+        const all = kind < 0 ? [ops.findIndex(([name]) => name === op), ...parameters] : parameters;
+        words.push(kind < 0 ? 1 : kind, shape.length, ...shape, ...placesOf(inputs), all.length, ...all);
+    }
+    return new Float32Array(Int32Array.from(words).buffer);
 };
 
 /** Describes what results compute, alike for all graphs of one structure. */

@@ -2,8 +2,7 @@
 // buffers are arguments.
 
 import { makeRoom } from '../room.js';
-import { lower } from './lower.js';
-import { LEAST_RESIDENT, Resident, ordered, requireSources, structure } from './node.js';
+import { LEAST_RESIDENT, Resident, described, ordered, requireSources, structure } from './node.js';
 
 /** Programs that a device keeps, the least recently used one first. */
 const MAX_PROGRAMS = 64;
@@ -60,17 +59,11 @@ export const programsOf = (device) => {
     return programs.get(device);
 };
 
-/** Records and compiles a graph. Returns its program, and for each result its place among results or leaves. */
+/** Compiles a graph. Returns its program, and for each result its place among results or leaves. */
 const plan = async (device, order, results) => {
-    const batch = device.batch();
-    try {
-        const found = lower(batch, order, results);
-        const ids = [...new Set(found.filter(({ id }) => id !== undefined).map(({ id }) => id))];
-        const places = found.map(({ id, leaf }) => (id === undefined ? { leaf } : { result: ids.indexOf(id) }));
-        return { program: ids.length > 0 ? await batch.compile(ids) : undefined, places };
-    } finally {
-        batch.dispose();
-    }
+    const sizes = results.map(({ size }) => size);
+    const [program, ...places] = await device.planGraph(described(order, results), sizes);
+    return { program, places: places.map((place) => (place < 0 ? { leaf: -1 - place } : { result: place })) };
 };
 
 /** Calls `f`, and once more if there is no memory, after the collector's turn. */

@@ -133,16 +133,6 @@ export const reshaped = (op, from, target) => {
 export const reduced = (shape, axes, keepDims) =>
     keepDims ? shape.map((length, axis) => (axes.includes(axis) ? 1 : length)) : shape.filter((_, axis) => !axes.includes(axis));
 
-/** Returns the elements between neighbours of each axis, where all elements lie in order. */
-export const stridesOf = (shape) => {
-    const strides = Array(shape.length);
-    shape.reduceRight((stride, length, axis) => {
-        strides[axis] = stride;
-        return stride * length;
-    }, 1);
-    return strides;
-};
-
 /** Returns the start, step and length of one range of a slice, along an axis of `length`. */
 export const rangeOf = (op, range, axis, length) => {
     const [start, end, step = 1, ...others] = Array.isArray(range) ? range : [];

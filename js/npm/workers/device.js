@@ -5,6 +5,7 @@ import { RemoteBuffer } from './buffer.js';
 import { owned, ready, remote } from './handle.js';
 import { Link, nextNumber } from './link.js';
 import { RemoteMatmulCache } from './matmul_cache.js';
+import { RemoteProgram } from './program.js';
 
 /** The shape of a view that must be one of a matrix. */
 function matrix(what, view) {
@@ -83,6 +84,24 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         const as = nextNumber();
         this.handle.post('batch', { as });
         return new RemoteBatch(link, as);
+    }
+
+    /** The program stays in the worker; `sizes` are the lengths of the results. */
+    async planGraph(words, sizes) {
+        const { link } = this.handle;
+        const planned = nextNumber();
+        const as = nextNumber();
+        try {
+            await this.handle.call('planGraph', { values: [words], as: planned });
+            const places = await link.call(planned, 'slice', { values: [1] });
+            const lengths = [];
+            places.forEach((place, at) => place >= 0 && (lengths[place] = sizes[at]));
+            // All results may be leaves.
+            const take = () => ready(new RemoteProgram(link, as, lengths), link.call(planned, 'at', { values: [0], as }));
+            return [lengths.length > 0 ? await take() : undefined, ...places];
+        } finally {
+            link.forget([planned]);
+        }
     }
 
     matmulCache() {
