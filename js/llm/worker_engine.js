@@ -6,7 +6,7 @@ import { RelampagoError } from '../common/error.js';
 const unsupported = (reason) => new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}; \`worker: false\` does without`);
 
 export class WorkerEngine {
-    /** Pieces on their way to the worker: enough that it never waits. */
+    /** The number of pieces that are sent to the worker in advance, so that it never waits. */
     mostPieces = 8;
     #worker;
     #waiting = new Map();

@@ -1,4 +1,4 @@
-//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has modules of its own.
+//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has its own modules.
 
 use crate::wasm::{Module, Variant};
 
@@ -65,7 +65,7 @@ const COMPUTING: &[Bundle] = &[
     NODE,
 ];
 
-/// The worker's script has the engine a second time, for the reason above.
+/// The worker's script contains a second copy of the engine, for the reason above.
 const LANGUAGE_MODELS: &[Bundle] = &[Bundle::alone("llm_worker.js"), Bundle::alone("index.js")];
 
 /// The entries that the page loads come first.
