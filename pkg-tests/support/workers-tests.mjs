@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { TITLES } from './browser.mjs';
 import { fresh } from './install.mjs';
 import { ran } from './ran.mjs';
+import { verifyThreads } from './threads.mjs';
 import { verify } from './verify.mjs';
 import { open } from './workers.mjs';
 
@@ -88,7 +89,7 @@ export async function workersIn(engine) {
     });
 
     test('workers end with what they are for', async () => {
-      assert.deepEqual(await result('end'), [1, 1, 0, 2, 0, 0]);
+      assert.deepEqual(await result('end'), [3, 3, 0, 3, 0, 0]);
     });
 
     test('wrong options', async () => {
@@ -96,9 +97,10 @@ export async function workersIn(engine) {
       assert.deepEqual(codes, [...Array(9).fill('INVALID_ARGUMENT'), 'ABORTED', 'ABORTED']);
     });
 
-    test('one module is loaded for all', async () => {
+    test('one module is loaded for the page, and one for all threads', async () => {
       const { requests } = await pages.run('end');
-      assert.equal(requests.filter((url) => url.endsWith('.wasm')).length, 1);
+      const modules = requests.filter((url) => url.endsWith('.wasm')).map((url) => /_shared_/.test(url));
+      assert.deepEqual(new Set(modules), new Set([false, true]));
     });
 
     test('nobody who does not ask for workers loads a script for them', async () => {
@@ -117,7 +119,15 @@ export async function workersIn(engine) {
     });
 
     test('a script that is not there', async () => {
-      assert.deepEqual(await pages.runChanged('refused', { missing: 'relampago_worker.js' }), refused);
+      assert.deepEqual(await pages.runChanged('refused', { missing: ['relampago_worker.js', 'relampago_threads.js'] }), refused);
+    });
+
+    test('what threads need is not there', async () => {
+      for (const missing of ['relampago_threads.js', 'shared_relaxed.wasm']) {
+        const { worker, threads } = await pages.runChanged('refused', { missing: [missing, missing.replace('relaxed', 'simd128')] });
+        assert.equal(worker, 'no error', 'a device in a worker has one thread then');
+        assert.equal(threads, missing.endsWith('.js') ? 'UNSUPPORTED' : 'NOT_LOADED');
+      }
     });
   });
 
@@ -147,8 +157,10 @@ export async function workersIn(engine) {
       assert.deepEqual(await result('threadsAbort'), codes);
     });
 
-    test('a device that lost its helpers goes on alone', async () => {
-      assert.deepEqual(await result('helperCrash'), { code: 'DEVICE_LOST', length: 768 * 768 });
+    test('a device that lost a worker can be rebuilt', async () => {
+      const lost = ['DEVICE_LOST', 'DEVICE_LOST', 'no error'];
+      const ended = (count) => Array.from({ length: count }, (_, i) => i < 2);
+      assert.deepEqual(await result('threadCrash'), [...lost, ended(4), ...lost, ended(4)]);
     });
   });
 }
@@ -161,21 +173,6 @@ function verifyChoice(engine, { hasAdapter, backend, reason, insisted }) {
     assert.equal(backend, 'simd');
     assert.match(reason, /WebGPU/);
   }
-}
-
-function verifyThreads({ isolated, outcomes }, expected) {
-  assert.equal(isolated, expected);
-  for (const { options, different, info } of outcomes) {
-    assert.deepEqual(info, { worker: false, ...options }, 'the threads that the device reports');
-    assert.deepEqual(different, Array(14).fill(0), `values that differ with ${JSON.stringify(options)}`);
-  }
-  const given = outcomes.map(({ given }) => given.join(' '));
-  assert.deepEqual(given, [
-    '1 1 1 1 1 1 1 1 1 1 1 1 0 0',
-    '2 2 2 2 2 2 2 2 2 2 2 2 0 0',
-    '4 4 4 4 4 4 4 4 4 4 4 4 0 0',
-    '1 1 1 1 1 1 1 1 1 1 1 1 1 1', // All of it is the device's, whose helpers the page does not see.
-  ]);
 }
 
 // Without these a page has no memory that it could share with a worker.
