@@ -28,7 +28,7 @@ export async function choice(relampago) {
 export async function told(relampago, backend) {
   const { GpuDevice } = relampago;
   const [here, there] = await devices(relampago, { backend, policy: { matmul: Infinity } });
-  const seen = (device) => ({ info: { ...device.info, worker: undefined }, policy: device.policy, backend: device.backend });
+  const seen = (device) => ({ info: { ...device.info, worker: undefined, threads: undefined }, policy: device.policy, backend: device.backend });
   return {
     here: JSON.stringify(seen(here)),
     there: JSON.stringify(seen(there)),
