@@ -30,6 +30,9 @@ export const obstacle = () => {
     if (globalThis.crossOriginIsolated === false) {
         return 'the page is not cross-origin isolated';
     }
+    if ('Deno' in globalThis) {
+        return 'Deno does not end workers that wait for memory';
+    }
     return typeof SharedArrayBuffer === 'function' ? undefined : 'this engine has no memory that workers share';
 };
 

@@ -18,7 +18,7 @@ export async function start(source, options) {
     const { cache, device = 'auto', signal, onProgress, onOpen, contextLength, cacheType, worker, threads } = options;
     const stop = () => check.unaborted(signal);
     stop();
-    const { shared, alone } = await sharing(worker, threads);
+    const { shared, alone } = await sharing(worker, threads, device);
     const engine = worker ? new WorkerEngine(shared) : new Engine();
     try {
         const options = { contextLength, cacheType, device };
@@ -32,12 +32,24 @@ export async function start(source, options) {
     }
 }
 
+/** Whether a model is going to be on a GPU. Software adapters do not count, as for `auto`. */
+const isForGpu = async (device) => {
+    if (device !== 'auto') {
+        return device === 'gpu';
+    }
+    const adapter = await globalThis.navigator?.gpu?.requestAdapter().catch(() => undefined);
+    return adapter ? !adapter.info?.isFallbackAdapter : false;
+};
+
 /** Returns what workers of a model share, or else why it has one thread. */
-async function sharing(worker, threads = worker ? 'auto' : 1) {
+async function sharing(worker, threads = worker ? 'auto' : 1, device) {
     const count = threads === 'auto' ? coreCount() : threads;
     const alone = count === 1 ? reasonForOne(threads) : worker ? obstacle() : 'the model runs in the calling thread';
     if (alone) {
         return { alone };
+    }
+    if (await isForGpu(device)) {
+        return { alone: 'a GPU computes' };
     }
     try {
         return { shared: { count, module: await compiledShared(), memory: sharedMemory() } };
@@ -51,8 +63,9 @@ async function sharing(worker, threads = worker ? 'auto' : 1) {
 
 /** Returns how many threads a model has, and why if it has one. */
 const threadsOf = ({ threads = 1 }, { backend }, alone) => {
-    const threadsReason = threads > 1 ? undefined : backend === 'gpu' ? 'the model runs on a GPU' : alone;
-    return { threads, ...(threadsReason && { threadsReason }) };
+    const used = backend === 'gpu' ? 1 : threads;
+    const threadsReason = used > 1 ? undefined : backend === 'gpu' ? 'a GPU computes' : alone;
+    return { threads: used, ...(threadsReason && { threadsReason }) };
 };
 
 /** The errors of a GPU that cannot hold a model, for which `auto` tries SIMD. */

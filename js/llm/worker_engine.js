@@ -69,7 +69,7 @@ export class WorkerEngine {
     /** Has other workers take parts of the first one's work. */
     async #gather({ count, module, memory }) {
         const others = Array.from({ length: count - 1 }, () => this.#add(spawnSharing));
-        await Promise.all(others.map((worker) => this.#ask(worker, 'share', [module, memory])));
+        await Promise.all(this.#workers.map((worker) => this.#ask(worker, 'share', [module, memory])));
         await Promise.all(others.map((worker) => this.#ask(worker, 'follow', [])));
         await this.#call('lead', [count]);
         this.threads = count;
@@ -102,13 +102,12 @@ export class WorkerEngine {
         this.#workers.forEach((worker) => worker.terminate());
     }
 
-    /** Starts with the module, or with the one that workers share. A GPU needs no other workers. */
+    /** Starts with the module, or with the one that workers share. */
     async start(module, size, options) {
         const shared = this.#shared;
-        shared && await this.#call('share', [shared.module, shared.memory]);
-        const isOnGpu = await this.#call('start', [shared?.module ?? module, size, options]);
-        shared && !isOnGpu && this.threads === 1 && await this.#gather(shared);
-        return isOnGpu;
+        // Before anything computes: the module has its threads from then on.
+        shared && this.threads === 1 && await this.#gather(shared);
+        return this.#call('start', [shared?.module ?? module, size, options]);
     }
 
     startChat(module) {

@@ -27,7 +27,7 @@ export async function threads(relampago) {
     device.dispose();
   }
   const { hardwareConcurrency } = globalThis.navigator ?? {};
-  return { isolated: globalThis.crossOriginIsolated !== false, hardwareConcurrency, outcomes };
+  return { hardwareConcurrency, outcomes };
 }
 
 // Results of operations that threads divide: from arrays, in batches and programs, and by tensors.

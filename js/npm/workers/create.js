@@ -6,6 +6,9 @@ import { moduleUrl } from './threads.js';
 /** Compiles the module; where a server names another type than WebAssembly's, from its bytes. */
 const compile = async () => {
     const response = await fetch(moduleUrl());
+    if (!response.ok) {
+        throw new Error(`the server answers ${response.status} to ${response.url}`);
+    }
     const streamed = WebAssembly.compileStreaming(response.clone());
     return streamed.catch(async () => WebAssembly.compile(await response.arrayBuffer()));
 };

@@ -10,11 +10,15 @@ export const moduleUrl = moduleFor(() => ({
     simd128: new URL('../relampago_shared_simd128.wasm', import.meta.url),
 }));
 
-/** Has the host compile the module. */
+let module;
+
+/** Has the host compile the module, once. */
 const compiled = async ({ compile }) => {
     try {
-        return await compile();
+        module ??= compile();
+        return await module;
     } catch (error) {
+        module = undefined; // The next call may have more luck with the network.
         throw new RelampagoError('NOT_LOADED', `the module for threads could not be loaded: ${error.message}`, error);
     }
 };
