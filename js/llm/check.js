@@ -43,6 +43,10 @@ export const count = check(
     (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 32,
     'a whole number from 0 to 4,294,967,295',
 );
+export const threads = check(
+    (value) => value === 'auto' || (Number.isInteger(value) && value >= 1 && value <= 64),
+    "a whole number from 1 to 64, or 'auto'",
+);
 export const seed = check((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number from 0 to 2^53 - 1');
 export const abortSignal = check((value) => typeof value?.aborted === 'boolean', 'an AbortSignal');
 

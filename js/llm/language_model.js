@@ -21,6 +21,7 @@ const LOAD = {
     contextLength: check.count,
     cacheType: check.oneOf('f16', 'f32', 'q8_0'),
     worker: check.boolean,
+    threads: check.threads,
 };
 
 const INSPECT = {

@@ -3,7 +3,7 @@
 import { Engine } from './engine.js';
 import { RelampagoError } from '../common/error.js';
 
-const engine = new Engine();
+export const engine = new Engine();
 
 onmessage = async ({ data: [call, method, ...values] }) => {
     try {

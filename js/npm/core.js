@@ -16,6 +16,7 @@ export {
 };
 export { classOf, lengthOf, part } from './arrays.js';
 export { countRemote } from './room.js';
+export { moduleFor } from '../common/instructions.js';
 export { named, namedLater, requireAbortable } from './methods.js';
 export { traced } from '../common/stack.js';
 
@@ -217,15 +218,6 @@ DeviceBuffer.prototype.read = namedLater(DeviceBuffer, 'buffer', 'read', functio
 
 GpuCommandBatch.prototype.read = namedLater(GpuCommandBatch, 'batch', 'read', function (id, options) {
     return readInto(options, (into) => this.readValues(id, into, options));
-});
-
-// `threads.js` gives devices with helpers the method that counts them.
-const { get: infoOf } = Object.getOwnPropertyDescriptor(GpuDevice.prototype, 'info');
-Object.defineProperty(GpuDevice.prototype, 'info', {
-    get() {
-        return { ...infoOf.call(this), threads: 1 + (this.helpers?.() ?? 0) };
-    },
-    configurable: true,
 });
 
 for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], ['tiledMin2d', 'min']]) {

@@ -23,14 +23,19 @@ const NESTED = '{% set n=namespace() %}{% for c in range(200) %}{% set n.a=[n.a]
 const PAGE = {
   html: 'llm.html',
   script: 'llm-page',
-  entryPoints: { 'llm-page': 'llm-esbuild.js', llm_worker: 'relampago/llm/llm_worker.js' },
+  entryPoints: {
+    'llm-page': 'llm-esbuild.js',
+    llm_worker: 'relampago/llm/llm_worker.js',
+    llm_threads: 'relampago/llm/llm_threads.js',
+  },
+  files: ['simd128', 'relaxed'].map((set) => `node_modules/relampago/llm/relampago_shared_${set}.wasm`),
 };
 
 /** The modules that pages of bundlers load; webpack gives them names of its own. */
 const MODULES = {
-  vite: /^[^,]*relampago_relaxed[^,]*,[^,]*relampago_chat[^,]*$/,
+  vite: /^[^,]*relampago_shared_relaxed[^,]*,[^,]*relampago_chat[^,]*$/,
   webpack: /^[^,]*\.wasm,[^,]*\.wasm$/,
-  esbuild: /^[^,]*relampago_simd128[^,]*,[^,]*relampago_chat[^,]*$/,
+  esbuild: /^[^,]*relampago_shared_relaxed[^,]*,[^,]*relampago_chat[^,]*$/,
 };
 
 const PARTS = [1, 2, 3].map((part) => `tiny-0000${part}-of-00003.gguf`);

@@ -10,6 +10,7 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::{Error, Result};
 use crate::ops::CachedMatmul;
+use crate::runtime::OnOneThread;
 use crate::tensor::BoundView;
 use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
 
@@ -162,7 +163,8 @@ pub(super) fn multiply_cached(
     c: &GpuBuffer,
 ) -> Result<()> {
     let (what, owner) = ("weights", "back-end");
-    let weights = call.weights::<GpuWeights>();
+    let weights = call.weights::<OnOneThread<GpuWeights>>();
+    let weights = weights.and_then(OnOneThread::get);
     let weights = weights.ok_or(Error::Foreign { what, owner })?;
     weights.multiply(recorder, a, c, call.shape())
 }

@@ -12,6 +12,7 @@ use super::types::*;
 use crate::alloc::js_array as array;
 use crate::error::{Error, Result};
 use crate::ops::custom::CustomOp;
+use crate::runtime::OnOneThread;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
@@ -130,7 +131,7 @@ impl JsBatch {
 fn define(definition: &JsValue) -> Result<CustomOp> {
     let text = |key| convert::text(&get(definition, key), key);
     let value = get(definition, "function");
-    let function = value.dyn_into().map(OnOneThread);
+    let function = value.dyn_into().map(OnOneThread::<Function>::new);
     let function = function.map_err(|other| invalid("function", &other, "a function"))?;
     CustomOp::define(
         interned(&text("name")?),
@@ -138,6 +139,9 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
         names(definition, "parameters")?,
         &text("wgsl")?,
         Box::new(move |_, parameters, inputs, out| {
+            let function = function
+                .get()
+                .ok_or("a function of JavaScript runs on its own thread alone")?;
             let parameters = parameters.iter().map(|&value| JsValue::from(value));
             let memory = |error: crate::error::Error| error.to_string();
             // The function may have our memory grow, so it gets none of it.
@@ -147,7 +151,7 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
                 copies.push(&copy);
             }
             let results = array::zeros(out.len()).map_err(memory)?;
-            let applied = apply(function.get(), &copies, &parameters.collect(), &results);
+            let applied = apply(function, &copies, &parameters.collect(), &results);
             // It catches what the function throws; without a stack it cannot even begin.
             let failure = applied.unwrap_or_else(|_| Some("there is no stack left".to_owned()));
             if let Some(failure) = failure {
@@ -157,23 +161,6 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
             Ok(())
         }),
     )
-}
-
-/// A JavaScript function, marked as usable from any thread. The library requires that; the module
-/// has one thread.
-struct OnOneThread(Function);
-
-// SAFETY: without atomics a module has one thread.
-#[cfg(not(target_feature = "atomics"))]
-unsafe impl Send for OnOneThread {}
-// SAFETY: as above.
-#[cfg(not(target_feature = "atomics"))]
-unsafe impl Sync for OnOneThread {}
-
-impl OnOneThread {
-    fn get(&self) -> &Function {
-        &self.0
-    }
 }
 
 /// Returns a list of names; empty if the property is absent.

@@ -51,6 +51,8 @@ pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
 pub(crate) use matmul::{Packed, multiply_planes};
+#[cfg(all(feature = "js", target_arch = "wasm32"))]
+pub(crate) use threads::pieces_among;
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::Fold;
 pub(crate) use values::map_values;

@@ -59,6 +59,12 @@ export interface LoadOptions {
     cacheType?: 'f16' | 'f32' | 'q8_0' | undefined;
     /** Whether the model runs in a worker: by default where there is a page, which stays responsive then. */
     worker?: boolean | undefined;
+    /**
+     * The threads of a model on SIMD in a worker, from 1 to 64, or `'auto'`, which is the default: one for each core, at
+     * most 8. They share a memory, in pages that are cross-origin isolated; elsewhere there is one, and `info.threadsReason`
+     * says why. Answers are bit-identical for any number.
+     */
+    threads?: number | 'auto' | undefined;
 }
 
 export interface LoadProgress {
@@ -133,6 +139,10 @@ export interface ModelInfo {
     readonly instructionSet: string;
     /** Whether the model runs in a worker. */
     readonly worker: boolean;
+    /** The number of threads that compute on SIMD. */
+    readonly threads: number;
+    /** Why there is one thread; otherwise `undefined`. */
+    readonly threadsReason?: string | undefined;
     /** Where the file came from: a server, the cache, or else a `File`, bytes or a path. */
     readonly source: 'network' | 'cache' | 'local';
     /** Whether the cache has the file now. */

@@ -2,12 +2,12 @@
 
 mod tasks;
 #[cfg_attr(
-    all(feature = "threads", not(target_family = "wasm")),
+    all(relampago_threads, not(target_arch = "wasm32")),
     path = "cpu/threads.rs"
 )]
 #[cfg_attr(
-    not(all(feature = "threads", not(target_family = "wasm"))),
-    path = "cpu/one_thread.rs"
+    not(all(relampago_threads, not(target_arch = "wasm32"))),
+    path = "cpu/callers_thread.rs"
 )]
 mod threads;
 

@@ -59,20 +59,26 @@ impl Scripts {
         package: &Path,
     ) -> Result<()> {
         let esbuild = tools.npm_bin.join("esbuild");
-        for Bundle { name, external } in entry.bundles {
+        for bundle in entry.bundles {
+            let Bundle {
+                name,
+                external,
+                condition,
+            } = bundle;
             let (script, bundle) = (
                 self.folder.join(entry.source).join(name),
                 package.join(name),
             );
             let names = external.iter().map(|(name, _)| *name).chain(["node:*"]);
             let names = names.map(|name| format!("--external:{name}"));
+            let condition = condition.map(|name| format!("--conditions={name}"));
             // Node prints the line of an error that nobody catches, so lines are short.
             let make = cmd!(
                 project.sh,
                 "{esbuild} {script} --bundle --minify --line-limit=1000 --format=esm --target=es2022 --outfile={bundle}
                  --log-level=warning"
             );
-            make.args(names).quiet().run()?;
+            make.args(names).args(condition).quiet().run()?;
             let text = external
                 .iter()
                 .fold(fs::read_to_string(&bundle)?, |text, (from, to)| {
