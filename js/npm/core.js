@@ -16,7 +16,6 @@ export {
 };
 export { classOf, lengthOf, part } from './arrays.js';
 export { countRemote } from './room.js';
-export { moduleFor } from '../common/instructions.js';
 export { named, namedLater, requireAbortable } from './methods.js';
 export { traced } from '../common/stack.js';
 

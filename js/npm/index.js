@@ -19,7 +19,7 @@ export {
 /** For the scripts that are loaded below; not part of the interface. */
 export {
     cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
-    moduleFor, named, namedLater, requireAbortable, traced, unlessAborted,
+    named, namedLater, requireAbortable, traced, unlessAborted,
 } from './core.js';
 
 const { create } = GpuDevice;

@@ -1,11 +1,10 @@
 // Devices with workers and threads, in browsers and wherever else workers are those of browsers.
 
 import { creating } from './creating.js';
-import { moduleUrl } from './threads.js';
 
 /** Compiles the module; where a server names another type than WebAssembly's, from its bytes. */
-const compile = async () => {
-    const response = await fetch(moduleUrl());
+const compile = async (url) => {
+    const response = await fetch(url);
     if (!response.ok) {
         throw new Error(`the server answers ${response.status} to ${response.url}`);
     }

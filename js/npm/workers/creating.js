@@ -24,7 +24,7 @@ const counted = (threads, atOnce) => {
 const isForGpu = async (backend = 'auto') => (backend === 'auto' ? GpuDevice.isAvailable() : backend !== 'simd');
 
 /** Starts the workers of a device with so many threads; returns the link to them, or else why there is one thread. */
-const crewFor = async (host, threads, backend) => {
+const crewFor = async (host, threads, backend, createHere) => {
     const count = counted(threads, host.threads);
     if (count === 1) {
         return { alone: reasonForOne(threads) };
@@ -39,7 +39,10 @@ const crewFor = async (host, threads, backend) => {
         }
         return { alone: error.message };
     };
-    return crew(host, count).catch(withoutThem);
+    const device = await createHere({ backend: 'simd' });
+    const { instructionSet } = device.info;
+    device.dispose();
+    return crew(host, count, instructionSet).catch(withoutThem);
 };
 
 /** Has a device say why it has one thread. */
@@ -60,7 +63,7 @@ export const creating = (host) => {
         const chosen = { backend, policy: copied(policy), halfPrecision };
         const again = (abort) => create({ ...chosen, worker, threads, signal: abort?.signal }, createHere);
         const here = worker ? undefined : await createHere({ ...chosen, signal });
-        const { link, alone, count } = await crewFor(host, threads, here?.backend ?? backend);
+        const { link, alone, count } = await crewFor(host, threads, here?.backend ?? backend, createHere);
         if (here && !link) {
             return explained(here, alone);
         }

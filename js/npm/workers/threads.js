@@ -1,21 +1,20 @@
 // Workers that run one module, whose memory they share: the first one leads, and the others take parts of its work.
 
 import { obstacle, sharedMemory } from '../../common/shared_memory.js';
-import { RelampagoError, moduleFor } from '../core.js';
+import { RelampagoError } from '../core.js';
 import { Link } from './link.js';
 
-/** The module whose memory workers share. Bundlers look for these very expressions. */
-export const moduleUrl = moduleFor(() => ({
-    relaxed: new URL('../relampago_shared_relaxed.wasm', import.meta.url),
-    simd128: new URL('../relampago_shared_simd128.wasm', import.meta.url),
-}));
+/** The module whose memory workers share, for an instruction set. Bundlers look for these very expressions. */
+export const moduleUrl = (set) => (set === 'SIMD128'
+    ? new URL('../relampago_shared_simd128.wasm', import.meta.url)
+    : new URL('../relampago_shared_relaxed.wasm', import.meta.url));
 
 let module;
 
 /** Has the host compile the module, once. */
-const compiled = async ({ compile }) => {
+const compiled = async ({ compile }, set) => {
     try {
-        module ??= compile();
+        module ??= compile(moduleUrl(set));
         return await module;
     } catch (error) {
         module = undefined; // The next call may have more luck with the network.
@@ -23,8 +22,11 @@ const compiled = async ({ compile }) => {
     }
 };
 
-/** Starts workers, so many; returns the link to them and their number, or else why there are none. */
-export const crew = async (host, count) => {
+/**
+ * Starts workers, so many, with the instruction set of the caller's module, whose results are others than those of the other
+ * one. Returns the link to them and their number, or else why there are none.
+ */
+export const crew = async (host, count, set) => {
     const alone = obstacle();
     if (alone) {
         return { alone };
@@ -32,7 +34,7 @@ export const crew = async (host, count) => {
     const memory = sharedMemory();
     const link = new Link(Array(count).fill(host.spawnSharing));
     try {
-        await link.share(await compiled(host), memory);
+        await link.share(await compiled(host, set), memory);
         return { link, count };
     } catch (error) {
         link.end();
