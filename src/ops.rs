@@ -76,7 +76,7 @@ pub enum OpClass {
     Movement,
 }
 
-/// A row of the op table, for what lists operations: documentation, bindings, tests.
+/// A row of the op table, for code that lists operations: documentation, bindings, tests.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OpInfo {
@@ -121,7 +121,7 @@ struct ScalarList {
     len: usize,
 }
 
-/// Parameters of operations, of which only the floating-point ones are listed.
+/// Parameters of operations. Only floating-point ones are listed.
 trait Parameter {
     fn push_to(&self, _list: &mut ScalarList) {}
 }
@@ -228,7 +228,7 @@ macro_rules! define_ops {
                 by_value && !matches!(self, Op::BiasAdd { .. })
             }
 
-            /// Rows and columns of an operation that treats the rows of its first input alike.
+            /// Returns the rows and columns of an operation that computes each row of its first input in the same way.
             pub(crate) fn by_rows(&self) -> Option<[usize; 2]> {
                 match *self {
                     Op::BiasAdd { rows, cols }

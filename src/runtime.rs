@@ -1,7 +1,8 @@
 //! Running futures: blocking where threads may block, and spawning elsewhere.
 
 mod clock;
-#[cfg_attr(not(feature = "gpu"), allow(dead_code))] // It holds values of a GPU and functions of JavaScript.
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+// It holds values of a GPU and functions of JavaScript.
 mod one_thread;
 #[cfg(feature = "llm-core")]
 mod pause;

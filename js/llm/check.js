@@ -1,4 +1,4 @@
-// Checks of what users pass. Nothing is coerced.
+// Checks of users' arguments. Nothing is coerced.
 
 import { RelampagoError } from '../common/error.js';
 import { requireNames, shown } from '../common/options.js';
@@ -160,7 +160,7 @@ export function messages(list) {
     ]);
 }
 
-/** Does what throws a `TypeError` where the buffer of `value` is detached. */
+/** Calls `work`. If it throws a `TypeError`, since the buffer of `value` is detached, throws a typed error instead. */
 function within(value, what, work) {
     try {
         return work();

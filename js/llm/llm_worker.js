@@ -1,4 +1,4 @@
-// Does in a worker what a page asks of its engine.
+// Runs the calls of a page's engine in a worker.
 
 import { Engine } from './engine.js';
 import { RelampagoError } from '../common/error.js';

@@ -99,7 +99,7 @@ async function onSimd(engine, sources, moving, refusal, stop) {
     }
 }
 
-/** Loads a model; notes in `state` whether its matrices go to a GPU as they arrive. Returns what `info` has. */
+/** Loads a model; notes in `state` whether its matrices go to a GPU as they arrive. Returns the fields of `info`. */
 async function attempt(engine, sources, moving, state, stop) {
     const { options } = moving;
     // A model that is split has to be whole.
@@ -146,7 +146,7 @@ async function movePart(engine, source, options, state, stop) {
     }
 }
 
-/** Where all parts come from: the network if one does. */
+/** The source of all parts: the network if any part comes from it. */
 function joined(origins) {
     const all = origins.map(({ source }) => source);
     const source = ['network', 'cache', 'local'].find((each) => all.includes(each));

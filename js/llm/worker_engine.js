@@ -10,7 +10,7 @@ const spawn = () => new Worker(new URL('./llm_worker.js', import.meta.url), { ty
 const spawnSharing = () => new Worker(new URL('./llm_threads.js', import.meta.url), { type: 'module' });
 
 export class WorkerEngine {
-    /** Pieces on their way to the worker: enough that it never waits. */
+    /** The number of pieces that are sent to the worker in advance, so that it never waits. */
     mostPieces = 8;
     /** The threads of a model on SIMD. */
     threads = 1;

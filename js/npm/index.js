@@ -16,7 +16,7 @@ export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView,
 } from './core.js';
 
-/** For what is loaded below; no part of the interface. */
+/** For the scripts that are loaded below; not part of the interface. */
 export {
     cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
     named, namedLater, requireAbortable, traced, unlessAborted,

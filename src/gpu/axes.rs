@@ -13,7 +13,7 @@ const LONG: usize = 64;
 /// and neighbouring invocations read neighbouring elements.
 const LONG_BESIDE: usize = 4096;
 
-/// Results of a workgroup whose invocations compute whole ones.
+/// The number of results of a workgroup in which each invocation computes a whole result.
 const RESULTS: usize = 256;
 
 pub(super) fn rearrange(

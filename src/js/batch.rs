@@ -201,8 +201,8 @@ impl Drop for TakenBatch {
     }
 }
 
-/// The largest number of buffers of a batch in JavaScript: an id has 53 bits, of which 32 are the
-/// batch's.
+/// The largest number of buffers of a batch in JavaScript: an id has 53 bits, and the number of the batch takes 32 of
+/// them.
 const MAX_INDEX: u64 = 1 << 21;
 
 fn id_number(id: BufferId) -> Result<f64> {

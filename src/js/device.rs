@@ -221,7 +221,8 @@ impl JsDevice {
     }
 }
 
-/// For the package's workers. The output of wasm-bindgen for bundlers, which has none, cannot name its module.
+/// Methods for the package's workers. The output of wasm-bindgen for bundlers has no workers, and cannot name its
+/// module.
 #[cfg(relampago_package)]
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {

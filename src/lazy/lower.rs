@@ -16,7 +16,7 @@ use crate::ops::axes::PerAxis;
 use crate::ops::axes::{Axis, merged};
 use crate::ops::{CustomReduction, Op, Rearrange};
 
-/// Where a result is found.
+/// The position of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It has the elements of the leaf with this index.
@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
         id
     }
 
-    /// Returns the buffer of what was recorded; notes the error otherwise.
+    /// Returns the recorded buffer, or stores the error of the recording.
     fn checked(&mut self, id: Result<BufferId>) -> BufferId {
         id.unwrap_or_else(|error| {
             self.error.get_or_insert(error);
@@ -188,7 +188,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the index of a buffer among outputs, to which it is added if it is none yet.
+/// Returns the index of a buffer among the outputs. Adds the buffer if it is not an output yet.
 fn index_of(id: BufferId, outputs: &mut Vec<BufferId>) -> usize {
     let found = outputs.iter().position(|&output| output == id);
     found.unwrap_or_else(|| {

@@ -15,7 +15,7 @@ const MAX_PROGRAMS: usize = 64;
 pub(super) struct Planned {
     /// `None` if all results are leaves.
     pub(super) program: Option<Program>,
-    /// Where each result is found.
+    /// The position of each result.
     pub(super) places: Vec<Place>,
 }
 

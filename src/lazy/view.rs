@@ -112,7 +112,8 @@ impl View {
         self.permuted(&order).is_dense().then_some(order)
     }
 
-    /// Returns the view of another shape of as many elements without a copy; `None` if the elements do not lie for it.
+    /// Returns the view of another shape with the same number of elements, without a copy. Returns `None` if no strides
+    /// describe it.
     pub(super) fn restrided(&self, shape: &[usize]) -> Option<Self> {
         let mut axes = PerAxis::repeating(shape);
         let mut left = axes.iter_mut().rev();

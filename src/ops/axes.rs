@@ -13,7 +13,7 @@ pub(crate) struct Axis {
     pub(crate) stride: isize,
 }
 
-/// A list of at most [`MAX_AXES`] entries, which needs no memory of its own.
+/// A list of at most [`MAX_AXES`] entries, which allocates no memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PerAxis<T> {
     count: usize,

@@ -29,13 +29,13 @@ use crate::ops::shape::{check_len, check_limit, overflow, volume_of};
 pub struct Rearrange {
     /// The number of elements along each axis of the result, of at most 6 axes.
     pub shape: Vec<usize>,
-    /// The distance in `x` between neighbours along each axis, as many as there are axes.
+    /// The distance in `x` between neighbours, for each axis.
     pub strides: Vec<isize>,
     /// The index in `x` of the first element of the result.
     pub offset: usize,
 }
 
-/// Products of a length and a stride, of which no sum overflows: the lengths of all axes multiply to a `usize`.
+/// Products of a length and a stride. Sums of them do not overflow, because the product of all lengths is a `usize`.
 #[cfg(target_pointer_width = "64")]
 type Reach = i128;
 #[cfg(not(target_pointer_width = "64"))]

@@ -104,7 +104,7 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
     }
 }
 
-/// The length of the rows that an operation treats alike; `None` where it does not go by rows.
+/// Returns the length of the rows that an operation computes one by one; `None` if it does not work by rows.
 fn row_len(op: &Op) -> Option<usize> {
     if op.is_elementwise() {
         return Some(1);

@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::ops::Rearrange;
 use crate::ops::axes::Axis;
 
-/// Rows of a tile: as many values as a cache line has, so that each line of a transposed input is read once.
+/// The number of rows of a tile: as many values as a cache line has, so that each line of a transposed input is read
+/// once.
 const TILE: usize = 16;
 
 /// Copies the elements of a view in its order.

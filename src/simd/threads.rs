@@ -19,7 +19,7 @@ use crate::ops::{Op, OpClass};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cpu {
     pub(crate) isa: InstructionSet,
-    /// Threads that one operation may use.
+    /// The number of threads that one operation may use.
     pub(crate) threads: usize,
 }
 
@@ -67,8 +67,8 @@ impl Cpu {
         Ok(copy)
     }
 
-    /// A copy of many values by several threads: one alone does not fill the way to memory, and
-    /// fresh pages keep it waiting.
+    /// Returns a copy of many values, made by several threads. One thread alone does not use the full bandwidth of
+    /// memory, and waits for new pages.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
         let pieces = self.split(values.len() as u64, OpClass::Movement);

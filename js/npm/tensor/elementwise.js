@@ -66,7 +66,7 @@ const KINDS = { any: 'max', all: 'min', variance: 'mean', std: 'mean' };
 /** The reductions of the table in the order in which the module knows them. */
 export const FOLDS = ['sum', 'mean', 'max', 'min', 'argmax', 'argmin'];
 
-/** What reductions of no elements are. */
+/** The results of reductions of no elements. */
 const NEUTRAL = { sum: 0, any: 0, all: 1 };
 
 /** The types of results that are not f32. */

@@ -53,7 +53,7 @@ export const matmul = (a, b) => {
 /** The largest number that the module takes. */
 const MOST = 2 ** 32 - 1;
 
-/** The most rows or columns of a dilated kernel that the module takes. */
+/** The largest number of rows or columns of a dilated kernel that the module takes. */
 const MOST_WINDOW = 2 ** 30;
 
 /** Returns an option that is a number, or one for rows and one for columns. */

@@ -65,7 +65,7 @@ export const broadcastTo = (x, target, op = 'broadcastTo') => {
     return view(x, shape, axes);
 };
 
-/** Returns what one range of a slice takes; a number takes one index, whose axis goes. */
+/** Returns the indices that one range of a slice selects. A number selects one index and removes the axis. */
 const taken = (x, given, axis) => {
     const length = x.shape[axis];
     if (typeof given === 'number') {
@@ -182,7 +182,7 @@ export const oneHot = (x, classes) => {
     return isKnown ? isAt : elementwise('vecAdd', [isAt, zeroOrNan(wide, classes)], shape);
 };
 
-/** The most elements whose indices f32 has. */
+/** The largest number of elements whose indices an f32 can represent. */
 const MOST_INDICES = 2 ** 24;
 
 export const topK = (x, k) => {

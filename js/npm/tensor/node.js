@@ -1,10 +1,10 @@
-// What tensors record: nodes of a graph, which are plain JavaScript objects. Nothing here calls the module.
+// The nodes of a graph, which tensors record as plain JavaScript objects. Nothing here calls the module.
 
 import { ops } from '../core.js';
 import { RelampagoError } from '../../common/error.js';
 import { sizeOf } from './shape.js';
 
-/** A buffer on the device that several nodes may share; the last one that is disposed of releases it. */
+/** A buffer on the device that several nodes may share; it is released when the last of them is disposed of. */
 export class Resident {
     #owners;
 
@@ -41,7 +41,7 @@ export class Node {
     #signature;
     /** How often a leaf's values went to the device. */
     uses = 0;
-    /** The upload of a leaf's values that is under way, if any. */
+    /** The running upload of a leaf's values, if any. */
     uploading;
 
     /** `source` is that of a leaf: values or a `Resident`. Parameters are whole numbers of 32 bits. */
@@ -70,7 +70,7 @@ export class Node {
         return this.isLeaf && this.source === undefined;
     }
 
-    /** Makes a leaf of this node, and forgets what it was computed from. */
+    /** Makes a leaf of this node, and releases its inputs. */
     settle(source) {
         this.op = 'leaf';
         this.inputs = [];
@@ -79,7 +79,7 @@ export class Node {
         this.source = source;
     }
 
-    /** Gives back a leaf's buffer. What was recorded with it cannot run any more. */
+    /** Gives back a leaf's buffer. Computations recorded with it cannot run any more. */
     dispose() {
         if (this.source instanceof Resident) {
             this.source.release();
@@ -90,7 +90,10 @@ export class Node {
     }
 }
 
-/** Returns all nodes that results need, each after its inputs. Graphs may be deeper than the stack. */
+/**
+ * Returns all nodes that results need, each after its inputs. It does not recurse, since graphs may be deeper than the
+ * call stack.
+ */
 export const ordered = (results) => {
     const order = new Set();
     const open = [...results].reverse();
@@ -108,7 +111,7 @@ export const ordered = (results) => {
     return [...order];
 };
 
-/** Refuses leaves without values: those that were disposed of, and parameters. */
+/** Refuses leaves without values: disposed leaves and parameters. */
 export const requireSources = (order) => {
     const gone = order.find((node) => node.isDisposed);
     if (gone) {
@@ -146,7 +149,7 @@ export const described = (order, results) => {
     return new Float32Array(Int32Array.from(words).buffer);
 };
 
-/** Describes what results compute, alike for all graphs of one structure. */
+/** Describes the graph of results; graphs of the same structure have the same description. */
 export const structure = (order, results) => {
     const places = new Map();
     let key = '';

@@ -6,7 +6,7 @@ import { shown as shownAlone } from '../../common/options.js';
 /** The largest number of axes of a tensor; `rearrange` takes as many. */
 export const MAX_RANK = 6;
 
-/** The most elements of a tensor: a module addresses 2 GB of an array. */
+/** The largest number of elements of a tensor: a module addresses 2 GB of an array. */
 const MAX_SIZE = 2 ** 29 - 1;
 
 export const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);

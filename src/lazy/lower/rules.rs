@@ -1,4 +1,4 @@
-//! How each kind of node becomes a view.
+//! The rules by which each kind of node becomes a view.
 
 use crate::error::Result;
 use crate::lazy::lower::reduce::Reduced;
@@ -10,10 +10,10 @@ use crate::ops::Op;
 use crate::ops::axes::PerAxis;
 use crate::ops::shape::check_len;
 
-/// Checks that a node has as many inputs as its kind takes.
+/// Checks that a node has the number of inputs that its kind takes.
 ///
 /// # Errors
-/// `LengthMismatch` of another number of inputs.
+/// `LengthMismatch` for another number of inputs.
 pub(super) fn check_inputs(kind: &Kind, actual: usize) -> Result<()> {
     let expected = match kind {
         Kind::Constant(_) | Kind::Range => 0,

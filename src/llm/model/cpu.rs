@@ -69,7 +69,7 @@ impl CpuModel {
         ready(Ok(Parts::Cpu(parts)))
     }
 
-    /// Reads a block of tokens, and returns what is wanted of them. Pauses after each [`Slice`] of work.
+    /// Reads a block of tokens, and returns their requested results. Pauses after each [`Slice`] of work.
     pub(super) async fn read(
         &self,
         model: &Model,
@@ -190,7 +190,7 @@ impl CpuSequence {
         }
     }
 
-    /// Gives a slot as many rows; what they hold is arbitrary.
+    /// Gives a slot this number of rows, with arbitrary contents.
     fn resize(&mut self, slot: Slot, rows: usize) -> Result<()> {
         let len = rows * self.lens[slot as usize];
         try_resize(&mut self.slots[slot as usize], len)
@@ -429,7 +429,7 @@ impl StepRunner for Pass<'_> {
     }
 }
 
-/// Normalises rows as long as the gain.
+/// Normalises rows, which have the length of the gain.
 fn norm(cpu: Cpu, config: &Config, x: &[f32], gain: &[f32], to: &mut [f32]) -> Result<()> {
     let op = Op::RmsNorm {
         rows: x.len() / gain.len(),

@@ -33,12 +33,12 @@ pub(super) struct GpuModel<B: StepBackend> {
     layers: Vec<Vec<Step>>,
     /// The numbers of the matrices that became one.
     joined: Vec<Vec<usize>>,
-    /// The matrices by number; none where another one holds its rows.
+    /// The matrices by number; `None` if another matrix holds its rows.
     matrices: Vec<Option<B::Weights>>,
     vectors: Vec<B::Buffer>,
     /// The cosines and sines of each rotation for all positions of a session.
     angles: [B::Buffer; 2],
-    /// Memory for the values of passes that is not in use: each read takes a set, since several threads may read.
+    /// Unused memory for the values of passes. Each read takes a set, since several threads may read.
     slots: Mutex<Vec<Slots<B>>>,
 }
 
@@ -125,7 +125,7 @@ impl<B: ModelBackend> GpuModel<B> {
             .map(|layers| B::state(GpuSequence(layers)))
     }
 
-    /// Reads a block of tokens, and returns what is wanted of them.
+    /// Reads a block of tokens, and returns their requested results.
     pub(super) async fn read(
         &self,
         model: &Model,
@@ -142,7 +142,7 @@ impl<B: ModelBackend> GpuModel<B> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes memory for the values of a pass that is not in use, or allocates some.
+    /// Takes unused memory for the values of a pass, or allocates it.
     fn take_slots(&self, model: &Model) -> Result<Slots<B>> {
         if let Some(slots) = self.free_slots().pop() {
             return Ok(slots);
@@ -273,7 +273,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         Ok(())
     }
 
-    /// Returns a slot that has a buffer of its own, and the number of elements of the block's rows.
+    /// Returns a slot with a separate buffer, and the number of elements of the block's rows.
     fn rows(&self, slot: Slot) -> (&'a B::Buffer, usize) {
         let slots = self.slots;
         (slots.own(slot), self.block.tokens * slots.len(slot))
@@ -316,7 +316,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         Ok(())
     }
 
-    /// Returns whether the product that gives gates and what they let pass can apply the gates, too.
+    /// Returns whether the matmul that computes the gates and the gated values can apply the gates, too.
     fn gates(&self, weight: WeightId) -> bool {
         let weights = self.on.matrices[weight.0].as_ref();
         self.adapters.is_empty()

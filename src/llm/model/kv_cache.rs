@@ -20,7 +20,7 @@ pub(super) struct KvCache {
     kind: CacheType,
     /// The words of a row.
     row: usize,
-    /// The most positions.
+    /// The largest number of positions.
     capacity: usize,
 }
 
@@ -145,7 +145,7 @@ impl KvCache {
         Ok(values)
     }
 
-    /// Replaces the rows of some positions by those that [`KvCache::export`] returned.
+    /// Replaces the rows of some positions by rows that [`KvCache::export`] returned.
     ///
     /// # Errors
     /// `OutOfMemory`.

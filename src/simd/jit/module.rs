@@ -27,7 +27,7 @@ pub(super) mod simd {
     const PREFIX: u8 = 0xfd;
     const CONST: u32 = 0x0c;
 
-    /// Codes of instructions, by the names of what they are here.
+    /// Codes of instructions, by the names that are used here.
     macro_rules! codes {
         ($($name:ident = $code:literal;)*) => {$(
             pub(in super::super) const $name: u32 = $code;

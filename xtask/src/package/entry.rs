@@ -1,4 +1,4 @@
-//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has modules of its own.
+//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has its own modules.
 
 use crate::wasm::{Module, Variant};
 

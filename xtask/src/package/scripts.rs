@@ -1,4 +1,4 @@
-//! The scripts of `js/` beside those that are built, and the package's scripts and types that are made of both.
+//! The scripts of `js/`, the built scripts, and the package's scripts and types that are made from both.
 
 use super::entry::{Bundle, Entry};
 use crate::files::{self, copy_tree};
@@ -135,8 +135,8 @@ fn published_types(types: &str, entry: &Entry, depth: usize) -> String {
     })
 }
 
-/// Returns wasm-bindgen's script with imports of the scripts in `js/`, of which it names its own copies. Elsewhere such a
-/// name is that of an import of the module, and stays.
+/// Returns wasm-bindgen's script with imports of the scripts in `js/` instead of its own copies of them. In other
+/// places of the script such a name belongs to an import of the module, and stays.
 fn with_imports_in_place(script: &str) -> Result<String> {
     let lines = script.split_inclusive('\n').map(import_in_place);
     lines.collect()

@@ -1,4 +1,4 @@
-//! Runs wasm-bindgen, and adapts what it writes: the script that loads a module, and the module.
+//! Runs wasm-bindgen, and adapts its output: the script that loads a module, and the module.
 
 use super::{GLUE, MODULE};
 use anyhow::{Result, ensure};

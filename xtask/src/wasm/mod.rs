@@ -38,13 +38,13 @@ const SMALL_STD: &[&str] = &[
     "-Zbuild-std-features=optimize_for_size",
 ];
 
-/// Options that remove the texts of panics, and inline short functions in code compiled for size,
-/// which makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
-/// of a product needs before it multiplies, which is more than engines have registers for. Loops
-/// are unrolled and made of vectors where kernels say so; elsewhere it would only make them longer.
-/// Without reference types wasm-bindgen numbers objects, and modules are 1% smaller. Node 20 (V8 11.3) ends the process when
-/// it discards the compiled code of a caller of an export that returns a reference; such modules have no such export.
-/// The `cfg` tells the library that tiles may be as high as that order allows.
+/// Options that remove the texts of panics, and inline short functions in code compiled for size, which makes it
+/// smaller. Instructions keep the order of the source: LLVM's own loads all that a tile of a product needs before it
+/// multiplies, which is more than engines have registers for. Loops are unrolled and made of vectors where kernels say
+/// so; elsewhere it would only make them longer. Without reference types wasm-bindgen numbers objects, and modules are
+/// 1% smaller. Node 20 (V8 11.3) ends the process when it discards the compiled code of a caller of an export that
+/// returns a reference; such modules have no such export. With the `cfg` the library uses tiles as high as that order
+/// allows.
 const SMALL_CODE: &[&str] = &[
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
@@ -77,9 +77,9 @@ const CRATE: &str = "relampago-module";
 
 /// A module, for one instruction set or for several.
 pub(crate) struct Module {
-    /// The name of the script that loads it, as the package has its types.
+    /// The name of the script that loads the module, as in the package's types.
     pub(crate) script: &'static str,
-    /// The name by which the scripts in `js/` import that script, after `#`.
+    /// The name after `#` by which the scripts in `js/` import the script that loads the module.
     pub(crate) import: &'static str,
     /// Features of the crate `src/js/module`.
     pub(crate) features: &'static str,

@@ -8,7 +8,7 @@ use crate::cuda::SharedCuda;
 use crate::device::executor::SharedGpu;
 use crate::graph::steps::StepBackend;
 
-/// A back-end of which there are variants of [`State`] and [`Parts`].
+/// A back-end that has variants of [`State`] and [`Parts`].
 pub(in super::super) trait ModelBackend: StepBackend {
     fn state(sequence: GpuSequence<Self>) -> State;
 

@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::graph::choice::AHEAD;
 use crate::graph::steps::{Attention, Columns, StepBackend, StepPass};
 
-/// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
+/// The largest number of tokens whose logits are computed at a time: each token has a logit for every token of the
+/// vocabulary.
 pub(super) const LOGIT_ROWS: usize = 8;
 
 /// The memory of slots. The rows of some lie beside each other, so that one matrix may give them.
@@ -68,7 +69,7 @@ impl<B: StepBackend> Slots<B> {
         (&self.buffers[index], column, len(BESIDE[index]))
     }
 
-    /// Returns the buffer of a slot that has one of its own.
+    /// Returns the buffer of a slot that has a separate buffer.
     pub(super) fn own(&self, slot: Slot) -> &B::Buffer {
         self.get(slot).0
     }
