@@ -20,7 +20,7 @@ export const coreCount = (threads = globalThis.navigator?.hardwareConcurrency ??
 };
 
 /**
- * Returns why there is one thread where so many were asked for.
+ * Returns the reason for one thread, if the number of threads that was asked for amounts to one.
  * @param {number | 'auto'} threads
  */
 export const reasonForOne = (threads) => (threads === 1 ? 'one thread was asked for' : 'there is one core');

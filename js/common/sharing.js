@@ -21,6 +21,6 @@ export const sharing = (load, runThread, startThreads) => ({
         setTimeout(runThread);
     },
 
-    /** Divides work among workers, so many, of which all others follow. */
+    /** Makes this worker the leader of `count` workers: it divides its work among them and itself. */
     lead: startThreads,
 });

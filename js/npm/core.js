@@ -14,7 +14,7 @@ import { untilAborted } from '../common/until_aborted.js';
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
 };
-export { classOf, lengthOf, part } from './arrays.js';
+export { classOf, lengthOf } from './arrays.js';
 export { countRemote } from './room.js';
 export { named, namedLater, requireAbortable } from './methods.js';
 export { traced } from '../common/stack.js';

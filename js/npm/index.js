@@ -18,7 +18,7 @@ export {
 
 /** For the scripts that are loaded below; not part of the interface. */
 export {
-    cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
+    cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, rememberShapes, repetition,
     named, namedLater, requireAbortable, traced, unlessAborted,
 } from './core.js';
 

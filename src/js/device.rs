@@ -138,9 +138,9 @@ impl JsDevice {
     /// Runs the operation at an index in the op table at once if it runs on SIMD; otherwise returns
     /// undefined, and the caller uses `runOp`. `index.js` makes a method of each operation.
     ///
-    /// What other threads divide is left to `runOp` as well, if `leaveTo` says so. SIMD needs no event loop, and creating a promise here would take longer than a small
-    /// operation. The result is written to `into` if that is an array of its length, otherwise to a
-    /// new array.
+    /// After `leaveTo`, it also returns undefined for an operation that the threads of another device divide. SIMD needs no
+    /// event loop, and creating a promise here would take longer than a small operation. The result is written to `into` if
+    /// that is an array of its length, otherwise to a new array.
     #[wasm_bindgen(skip_typescript, js_name = runNow)]
     pub fn run_now(
         &self,
@@ -159,8 +159,8 @@ impl JsDevice {
         result.map_err(|error| to_js(&error))
     }
 
-    /// Has `runNow` leave products and convolutions that so many threads divide to another device. Everything else
-    /// takes less time than copies of its values.
+    /// Makes `runNow` leave a product or a convolution to another device if the `threads` of that device would divide it. Any
+    /// other operation takes less time than copies of its values.
     #[wasm_bindgen(skip_typescript, js_name = leaveTo)]
     pub fn leave_to(&self, threads: usize) {
         self.others.set(threads);

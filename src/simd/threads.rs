@@ -87,7 +87,7 @@ impl Cpu {
     }
 }
 
-/// Returns the number of pieces into which so many threads split an operation on inputs of these lengths.
+/// Returns the number of pieces into which `threads` threads split an operation on inputs of the lengths `lens`.
 pub(crate) fn pieces_among(
     threads: usize,
     op: &Op,

@@ -23,8 +23,18 @@ const counted = (threads, atOnce) => {
 /** Whether a device of this back-end will be one of a GPU. */
 const isForGpu = async (backend = 'auto') => (backend === 'auto' ? GpuDevice.isAvailable() : backend !== 'simd');
 
-/** Starts the workers of a device with so many threads; returns the link to them, or else why there is one thread. */
-const crewFor = async (host, threads, backend, createHere) => {
+/** Returns the instruction set of this thread's module: that of its device `here`, if there is one. */
+const instructionSetOf = async (here, createHere) => {
+    const device = here ?? await createHere({ backend: 'simd' });
+    const { instructionSet } = device.info;
+    here ?? device.dispose();
+    return instructionSet;
+};
+
+/**
+ * Starts a worker for each thread of a device. Returns the link to the workers and their number, or the reason for one thread.
+ */
+const crewFor = async (host, threads, backend, here, createHere) => {
     const count = counted(threads, host.threads);
     if (count === 1) {
         return { alone: reasonForOne(threads) };
@@ -39,10 +49,7 @@ const crewFor = async (host, threads, backend, createHere) => {
         }
         return { alone: error.message };
     };
-    const device = await createHere({ backend: 'simd' });
-    const { instructionSet } = device.info;
-    device.dispose();
-    return crew(host, count, instructionSet).catch(withoutThem);
+    return crew(host, count, await instructionSetOf(here, createHere)).catch(withoutThem);
 };
 
 /** Has a device say why it has one thread. */
@@ -63,7 +70,7 @@ export const creating = (host) => {
         const chosen = { backend, policy: copied(policy), halfPrecision };
         const again = (abort) => create({ ...chosen, worker, threads, signal: abort?.signal }, createHere);
         const here = worker ? undefined : await createHere({ ...chosen, signal });
-        const { link, alone, count } = await crewFor(host, threads, here?.backend ?? backend, createHere);
+        const { link, alone, count } = await crewFor(host, threads, here?.backend ?? backend, here, createHere);
         if (here && !link) {
             return explained(here, alone);
         }

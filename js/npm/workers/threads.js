@@ -23,8 +23,8 @@ const compiled = async ({ compile }, set) => {
 };
 
 /**
- * Starts workers, so many, with the instruction set of the caller's module, whose results are others than those of the other
- * one. Returns the link to them and their number, or else why there are none.
+ * Starts `count` workers. Their module has the instruction set `set`, that of the caller's module: modules of different sets
+ * round differently. Returns the link to the workers and their number, or the reason why there are none.
  */
 export const crew = async (host, count, set) => {
     const alone = obstacle();
