@@ -49,12 +49,18 @@ fn compose_shaders(target: Target) -> Result<(), Box<dyn std::error::Error>> {
 /// JavaScript and dependencies.
 fn declare_instruction_set() -> Target {
     const RELAXED: &str = "RELAMPAGO_WASM_RELAXED";
-    println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed)");
+    println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed, relampago_threads)");
     println!("cargo::rerun-if-env-changed={RELAXED}");
-    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32") {
+    let is_wasm = env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32");
+    let target_features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    // Memory that threads share takes atomic instructions.
+    let may_share = !is_wasm || target_features.split(',').any(|name| name == "atomics");
+    if may_share && env::var_os("CARGO_FEATURE_THREADS").is_some() {
+        println!("cargo::rustc-cfg=relampago_threads");
+    }
+    if !is_wasm {
         return Target::Native;
     }
-    let target_features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     if env::var(RELAXED).as_deref() == Ok("1") || target_features.contains("relaxed-simd") {
         println!("cargo::rustc-cfg=relampago_relaxed");
     }

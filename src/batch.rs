@@ -30,7 +30,7 @@ use crate::graph::{Explanation, Node, Plan, Repeat, Source};
 use crate::ops::Op;
 use crate::ops::indices::check_indices;
 use crate::ops::shape::{output_len, volume};
-use run::Runtime;
+pub(crate) use run::Runtime;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(crate) use run::argument_name;
 
@@ -178,7 +178,7 @@ impl GpuCommandBatch {
         Plan::new(&self.nodes, &self.ends(), self.optimised)
     }
 
-    /// Returns what would run that plan.
+    /// Returns the executor that would run the plan.
     pub(crate) fn planned_executor(&self) -> Executor {
         self.executor_for(&self.ends())
     }
@@ -344,9 +344,14 @@ impl GpuCommandBatch {
                 let source = Box::new(source);
                 self.error = Some(Error::Record { location, source });
             }
-            let (batch, index) = (self.id, FAILED);
-            BufferId { batch, index }
+            self.failed()
         })
+    }
+
+    /// Returns the buffer that stands for one whose recording failed.
+    pub(crate) fn failed(&self) -> BufferId {
+        let (batch, index) = (self.id, FAILED);
+        BufferId { batch, index }
     }
 
     fn check_recording(&self) -> Result<()> {
@@ -414,9 +419,9 @@ impl GpuCommandBatch {
         Runtime::new(self.device.clone(), executor, plan, inputs, placeholders)
     }
 
-    /// Returns the device's own back-end, or the CPU where a GPU is not worth the trip: it is if anything needed
-    /// is there already, or any operation alone would be sent there and all of them fit. Only programs bind
-    /// placeholders, and they run on the device's own back-end.
+    /// Returns the device's own back-end, or the CPU if the GPU does not pay off. It pays off if a needed buffer is on
+    /// it already, or if any operation alone would run on it and all operations fit. Only programs bind placeholders,
+    /// and they run on the device's own back-end.
     fn executor_for(&self, outputs: &[usize]) -> Executor {
         let own = self.device.executor();
         match own.max_len() {

@@ -74,7 +74,7 @@ pub struct GpuDevice {
 struct Inner {
     builder: DeviceBuilder,
     executor: Executor,
-    /// For operations that are not worth a trip to the GPU.
+    /// The CPU, for operations that the copies to the GPU would make slower.
     cpu: Cpu,
     reason: String,
 }
@@ -207,7 +207,7 @@ impl GpuDevice {
     }
 }
 
-/// Blocking versions, and other methods of native targets.
+/// Methods of native targets: blocking versions of asynchronous methods, and others.
 #[cfg(not(target_arch = "wasm32"))]
 impl GpuDevice {
     /// Blocking version of [`GpuDevice::new_async`].

@@ -8,7 +8,7 @@ pub(crate) const MAX_LEN: usize = isize::MAX as usize / size_of::<f32>();
 
 /// All errors of the crate, on every back-end.
 ///
-/// [`Error::code`] is stable across releases and is what JavaScript sees as `error.code`.
+/// [`Error::code`] is stable across releases. JavaScript has it as `error.code`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,7 +21,7 @@ pub enum Error {
         expected: usize,
         /// The given length, in elements.
         actual: usize,
-        /// The reason for the required length, such as `` like `a` `` or ` (m × k)`; empty where there is none.
+        /// The reason for the required length, such as `` like `a` `` or ` (m × k)`; empty if there is none.
         reason: &'static str,
     },
     /// Shapes of tensors do not fit each other or the operation.
@@ -29,7 +29,7 @@ pub enum Error {
     ShapeMismatch {
         /// The operation.
         op: &'static str,
-        /// The argument, its shape and what the operation needs.
+        /// The argument, its shape and the requirement of the operation.
         message: String,
     },
     /// The product of a shape's dimensions exceeds the address range.
@@ -146,7 +146,7 @@ pub enum Error {
         /// The error of the operation.
         source: Box<Error>,
     },
-    /// A model's file is damaged, or needs what this version does not have.
+    /// A model's file is damaged, or needs a feature that this version does not have.
     #[cfg(feature = "llm-core")]
     #[error("invalid model: {what}, at {place}")]
     InvalidModel {

@@ -14,6 +14,7 @@ mod convert;
 mod custom;
 mod device;
 mod error;
+mod graph;
 mod matmul_cache;
 mod ops;
 mod program;

@@ -23,7 +23,7 @@ impl ChatTemplate {
         chat::ChatTemplate::new(source).map(Self).map_err(to_js)
     }
 
-    /// Returns the text of a conversation, of which `messages` has the role and the content of each message, one after the
+    /// Returns the text of a conversation. `messages` has the role and the content of each message, one after the
     /// other. The first, third and fifth part of the text come from the template, the others from messages.
     pub fn render(
         &self,
@@ -43,7 +43,8 @@ pub struct Vocabulary(chat::Vocabulary);
 
 #[wasm_bindgen]
 impl Vocabulary {
-    /// Builds the tree of the bytes of all tokens, one after the other, of which `ends` end an answer.
+    /// Builds the tree of the bytes of all tokens, which are given one after the other. The tokens `ends` end an
+    /// answer.
     #[wasm_bindgen(constructor)]
     pub fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Result<Self, JsValue> {
         let mut rest = bytes;

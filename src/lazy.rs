@@ -7,8 +7,10 @@
 //!   `/`.
 //! - `shape` and `axes` have the rules of shapes, `node` is what a method records, `graph` orders the nodes that
 //!   results need and describes their structure.
-//! - `view` merges strided views, `lower` records a graph in a batch, `programs` caches compiled graphs by their
-//!   structure, and `run` runs the programs.
+//! - `view` has strided views, `lower` records nodes in a batch, `programs` caches compiled graphs by their structure,
+//!   and `run` runs the programs.
+//!
+//! Tensors of JavaScript record nodes of their own, which its collector frees, and lower them by `lower`, too.
 
 mod axes;
 mod bytes;
@@ -20,9 +22,9 @@ mod former_names;
 mod graph;
 mod join;
 mod linear;
-mod lower;
+pub(crate) mod lower;
 mod movement;
-mod node;
+pub(crate) mod node;
 mod operand;
 mod operators;
 mod programs;
@@ -36,7 +38,7 @@ mod tensor;
 mod tensors;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
-mod view;
+pub(crate) mod view;
 
 pub use axes::Axes;
 pub use conv2d::{Border, ConvOptions};

@@ -7,6 +7,7 @@
 //! The files:
 //!
 //! - `table` has the rows: an operation's names, inputs, parameters, class and stated accuracy.
+//! - `axes` has the axes of strided views.
 //! - `shape` checks lengths and parameters before any back-end sees them.
 //! - `policy` has the least work for which an operation runs on a GPU.
 //! - `indices` checks inputs that are indices.
@@ -14,6 +15,7 @@
 //!   with weights of a cache, `reduce_op` and `custom_reduction` custom reductions.
 
 mod attention;
+pub(crate) mod axes;
 mod backend;
 mod bytes;
 mod cached_matmul;
@@ -35,6 +37,7 @@ mod table;
 
 use crate::ops::custom::CustomCall;
 pub use attention::Attention;
+pub(crate) use axes::MAX_AXES;
 pub use backend::Backend;
 pub use cached_matmul::CachedMatmul;
 pub(crate) use cached_matmul::Weights;
@@ -45,7 +48,6 @@ pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
 pub use matmul::Matmul;
 pub(crate) use rearrange::Cycle;
-pub(crate) use rearrange::MAX_AXES;
 pub use rearrange::Rearrange;
 pub use reduce_axis::{AxisFold, ReduceAxis};
 pub use rope::Rope;
@@ -74,7 +76,7 @@ pub enum OpClass {
     Movement,
 }
 
-/// A row of the op table, for what lists operations: documentation, bindings, tests.
+/// A row of the op table, for code that lists operations: documentation, bindings, tests.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OpInfo {
@@ -119,7 +121,7 @@ struct ScalarList {
     len: usize,
 }
 
-/// Parameters of operations, of which only the floating-point ones are listed.
+/// Parameters of operations. Only floating-point ones are listed.
 trait Parameter {
     fn push_to(&self, _list: &mut ScalarList) {}
 }
@@ -226,7 +228,7 @@ macro_rules! define_ops {
                 by_value && !matches!(self, Op::BiasAdd { .. })
             }
 
-            /// Rows and columns of an operation that treats the rows of its first input alike.
+            /// Returns the rows and columns of an operation that computes each row of its first input in the same way.
             pub(crate) fn by_rows(&self) -> Option<[usize; 2]> {
                 match *self {
                     Op::BiasAdd { rows, cols }

@@ -4,7 +4,7 @@
 //! 1, 2, 3" (SC 2011). It has no state: each element follows from the seed and its index, so parts of
 //! a sequence can be computed in any order. It is not for cryptography.
 
-/// A sequence of random numbers, of which any part can be computed by itself.
+/// A sequence of random numbers; any part of it can be computed by itself.
 ///
 /// ```
 /// use relampago::random::Philox;
@@ -21,7 +21,7 @@ pub struct Philox {
     key: [u32; 2],
 }
 
-/// The multipliers of a round, and what is added to the key after it.
+/// The multipliers of a round, and the numbers that are added to the key after it.
 const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const INCREMENTS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 const ROUNDS: usize = 10;
@@ -62,7 +62,7 @@ impl Philox {
         });
     }
 
-    /// Writes the elements from index `first` on, four of which come from a block.
+    /// Writes the elements from index `first` on; a block gives four of them.
     fn fill(self, first: u64, out: &mut [f32], elements: impl Fn([u32; 4]) -> [f32; 4]) {
         // Elements may start within a block, and indices may exceed those of u64.
         let (mut counter, mut skipped) = (u128::from(first / 4), (first % 4) as usize);

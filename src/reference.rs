@@ -14,13 +14,12 @@
 //! # Ok::<(), relampago::Error>(())
 //! ```
 //!
-//! Tests and benchmarks compare against the oracles; the library itself does not call them. Each result comes with
-//! its *condition-scaled magnitude*: the size of what was added up or amplified on the way to
-//! it. A sum of cancelling terms cannot be as exact as its small result would suggest, and the
-//! exponential of a rounded difference carries that difference's error; both are known from the
-//! inputs, and neither is the back-end's fault. The accuracy stated in the op table is relative
-//! to this magnitude; products of more than 65,536 terms have it times as many of those. Of sums it
-//! is what roundings come to that go either way. After a term that is millions of times the others
+//! Tests and benchmarks compare against the oracles; the library itself does not call them. Each result comes with its
+//! *condition-scaled magnitude*: the size of the terms that were added up or amplified to compute it. A sum of
+//! cancelling terms cannot be as exact as its small result would suggest, and the exponential of a rounded difference
+//! carries that difference's error; both are known from the inputs, and neither is the back-end's fault. The accuracy
+//! stated in the op table is relative to this magnitude; products of more than 65,536 terms have it times as many of
+//! those. Of sums it is what roundings come to that go either way. After a term that is millions of times the others
 //! all of these may be rounded away, half a unit each: up to 256 one after the other in a product.
 
 mod axes;

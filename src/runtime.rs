@@ -1,12 +1,16 @@
 //! Running futures: blocking where threads may block, and spawning elsewhere.
 
 mod clock;
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+// It holds values of a GPU and functions of JavaScript.
+mod one_thread;
 #[cfg(feature = "llm-core")]
 mod pause;
 
 pub(crate) use clock::seconds;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::block_on;
+pub(crate) use one_thread::OnOneThread;
 #[cfg(feature = "llm-core")]
 pub(crate) use pause::{Slice, pause};
 

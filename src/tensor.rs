@@ -40,9 +40,9 @@ const LAST_DIM: usize = 3;
 
 /// A shape of four dimensions (unused ones are 1) with strides and an offset. A view holds no data.
 ///
-/// The element at `[i, j, k, l]` has the index `offset + i·strides[0] + j·strides[1] + …` in the
-/// data. A view has at most as many elements, and reaches at most as far, as a slice can; a
-/// constructor that exceeds this returns `ShapeOverflow` or `InvalidArgument`.
+/// The element at `[i, j, k, l]` has the index `offset + i·strides[0] + j·strides[1] + …` in the data. A view has at
+/// most as many elements as a slice, and reaches at most as far; a constructor that exceeds this returns
+/// `ShapeOverflow` or `InvalidArgument`.
 ///
 /// ```
 /// use relampago::TensorView;

@@ -20,6 +20,12 @@ export const gpuContestants = [
   { name: 'jax-js, WebGPU', module: 'jax', backend: 'webgpu', package: '@jax-js/jax' },
 ];
 
+// The same with several numbers of threads, on machines that have as many cores.
+export const threadContestants = [1, 2, 4, 8].flatMap((threads) => [
+  { name: `relampago, ${threads}`, module: 'relampago', build: 'relaxed', ours: true, threads },
+  { name: `onnxruntime-web, ${threads}`, module: 'ort', package: 'onnxruntime-web', threads },
+]);
+
 // What a page needs to know about its contestant.
 export function query({ module, build = '', backend = '', halves = '' }, threads) {
   return new URLSearchParams({ module, build, backend, halves, threads });

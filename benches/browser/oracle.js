@@ -10,8 +10,10 @@ const right = {
   sum: (x) => [plain.sum([x])],
   chain: (x, bias) => Float64Array.from(x, (value, i) => Math.max(value, 0) * SCALE + bias[i]),
   softmax,
+  softmaxRows: (x, [rows, cols]) => Float64Array.from(Array.from({ length: rows }, (_, row) => [...softmax(x.subarray(row * cols, (row + 1) * cols))]).flat()),
   matmul,
   conv,
+  layer,
   perceptron,
   mlp,
 };
@@ -76,6 +78,22 @@ function matmul(a, b, [m, k], [, n]) {
     }
   }
   return c;
+}
+
+function layer(input, weights, [, channels, rows, cols], [filters, , side]) {
+  const [height, width] = [rows - side + 1, cols - side + 1];
+  const value = (at) => {
+    const [filter, row, col] = [Math.floor(at / (height * width)), Math.floor(at / width) % height, at % width];
+    let sum = 0;
+    for (let channel = 0; channel < channels; channel++) {
+      for (let tap = 0; tap < side * side; tap++) {
+        const [y, x] = [row + Math.floor(tap / side), col + (tap % side)];
+        sum += input[(channel * rows + y) * cols + x] * weights[(filter * channels + channel) * side * side + tap];
+      }
+    }
+    return sum;
+  };
+  return Float64Array.from({ length: filters * height * width }, (_, at) => value(at));
 }
 
 function conv(input, kernel, [inputRows, inputCols], [kernelRows, kernelCols]) {

@@ -1,7 +1,7 @@
 // One contestant, row by row, as `race.mjs` tells it to.
 
 import { checked, errorOf, expected } from './oracle.js';
-import { gpuRows, inputsOf, rows } from './rows.js';
+import { gpuRows, inputsOf, rows, threadRows } from './rows.js';
 
 // For the engine to compile what is hot.
 const WARM_UP_MS = 250;
@@ -13,10 +13,10 @@ const LONG_MS = 50;
 // which varies.
 const STEPS_MS = 25;
 
-const { module, build, backend, halves, threads } = Object.fromEntries(new URLSearchParams(location.search));
+const { module, build, backend, halves, threads, among } = Object.fromEntries(new URLSearchParams(location.search));
 const contestant = import(`./contestants/${module}.js`)
   .then(({ open }) => open({ build, backend, halves, threads: Number(threads) }));
-const known = backend || module.endsWith('_gpu') ? gpuRows : rows;
+const known = among === 'threads' ? threadRows : backend || module.endsWith('_gpu') ? gpuRows : rows;
 let current;
 
 if (!crossOriginIsolated) {

@@ -34,6 +34,16 @@ export const rows = [
   given('chain', 'relu → scale → add 1M', [[M], [M]], ALONE),
 ];
 
+// What threads divide, and a small operation that they leave alone. Peers have no resident rows.
+export const threadRows = [
+  { name: 'relu 1,024', op: 'relu', shapes: [[1024]], tolerance: ALONE },
+  matmul(1024),
+  { name: 'perceptron 128×512→2048→512, gelu', op: 'mlp', shapes: MLP, scales: [1, 1 / 128, 1 / 64], tolerance: ADDED, weights: 1 },
+  { name: 'convolution layer 64→64, 56², 3×3', op: 'layer', shapes: [[1, 64, 58, 58], [64, 64, 3, 3]], tolerance: ADDED, weights: 1 },
+  ...['gelu', 'softmax'].map((op) => ({ name: `${op} 1M`, op, shapes: [[M]], tolerance: ADDED })),
+  ...['gelu', 'softmaxRows'].map((op) => ({ name: `${op} 1000², resident`, op, shapes: [[1000, 1000]], tolerance: ADDED, resident: true, alike: true })),
+];
+
 // On a GPU: small work is all overhead, large work stays on the device.
 export const gpuRows = [
   { name: 'relu 1,024', op: 'relu', shapes: [[1024]], tolerance: ALONE },

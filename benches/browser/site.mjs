@@ -30,10 +30,11 @@ export async function site(folder) {
   const installed = join(fresh('browser-bench'), 'node_modules');
   const relampago = join(installed, 'relampago');
   cpSync(relampago, join(folder, 'relampago'), { recursive: true });
-  // esbuild leaves the address of the worker's script alone.
-  cpSync(join(relampago, 'workers/relampago_worker.js'), join(folder, 'relampago_worker.js'));
+  // esbuild leaves the addresses of the workers' scripts and of their module alone.
+  ['worker', 'threads'].forEach((name) => cpSync(join(relampago, `workers/relampago_${name}.js`), join(folder, `relampago_${name}.js`)));
+  ['relaxed', 'simd128'].forEach((name) => cpSync(join(relampago, `relampago_shared_${name}.wasm`), join(folder, `relampago_shared_${name}.wasm`)));
   FILES.forEach(([from, to]) => cpSync(join(modules, from), join(folder, to)));
-  ['page.html', 'startup.html', 'tensors.html', 'webgpu.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
+  ['page.html', 'startup.html', 'tensors.html', 'threads.html', 'webgpu.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
   const found = versions(relampago);
   await bundle(folder, installed, found);
   return { folder, versions: found };
@@ -41,7 +42,7 @@ export async function site(folder) {
 
 function bundle(folder, installed, versions) {
   return build({
-    entryPoints: ['page.js', 'startup.js', 'tensors_page.js', 'webgpu.js'].map((file) => join(here, file)),
+    entryPoints: ['page.js', 'startup.js', 'tensors_page.js', 'threads.js', 'webgpu.js'].map((file) => join(here, file)),
     outdir: folder,
     bundle: true,
     splitting: true,

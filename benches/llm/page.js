@@ -8,6 +8,7 @@ const tokens = Number(query.tokens);
 const context = Number(query.context);
 /** How tokens are chosen, as JSON. */
 const sampling = { temperature: 0, ...JSON.parse(query.sampling ?? '{}') };
+const threads = Number(query.threads ?? 1);
 /** The ends of answers are forbidden, so that all answers are as long. */
 const bias = query.ends ? Object.fromEntries(query.ends.split(',').map((id) => [id, -100])) : undefined;
 
@@ -16,7 +17,7 @@ const contestants = {
   async relampago(model) {
     const { LanguageModel } = await import('./relampago/llm/index.js');
     return {
-      load: () => LanguageModel.load(model, { device: query.device, contextLength: context, cache: false }),
+      load: () => LanguageModel.load(model, { device: query.device, contextLength: context, cache: false, threads }),
       async answer(loaded, first) {
         const answer = loaded.complete(query.prompt, { max_tokens: tokens, ...sampling, logit_bias: bias });
         for await (const _ of answer) {
@@ -33,7 +34,7 @@ const contestants = {
     return {
       async load() {
         const file = await (await fetch(model)).blob();
-        await wllama.loadModel([file], { n_ctx: context, n_threads: 1, n_gpu_layers: 0 });
+        await wllama.loadModel([file], { n_ctx: context, n_threads: threads, n_gpu_layers: 0 });
         return wllama;
       },
       async answer(loaded, first) {

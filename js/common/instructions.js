@@ -28,14 +28,20 @@ const chosen = () => {
     return gives(...nan) ? 'simd128' : undefined;
 };
 
-/** The module for this engine's instruction set. */
-export const moduleUrl = located(() => {
-    switch (chosen()) {
-        case 'relaxed':
-            return new URL('./relampago_relaxed.wasm', import.meta.url);
-        case 'simd128':
-            return new URL('./relampago_simd128.wasm', import.meta.url);
-        default:
-            throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
+/**
+ * Returns the function that chooses among the addresses of modules by the engine's instruction set.
+ * @param {() => Record<'relaxed' | 'simd128', URL>} urls
+ */
+export const moduleFor = (urls) => located(() => {
+    const set = chosen();
+    if (set === undefined) {
+        throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
     }
+    return urls()[set];
 });
+
+/** The module for this engine's instruction set. Bundlers look for these very expressions. */
+export const moduleUrl = /* @__PURE__ */ moduleFor(() => ({
+    relaxed: new URL('./relampago_relaxed.wasm', import.meta.url),
+    simd128: new URL('./relampago_simd128.wasm', import.meta.url),
+}));

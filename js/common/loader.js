@@ -9,7 +9,7 @@ import { RelampagoError } from './error.js';
 const classOf = (value) => Object.prototype.toString.call(value).slice(8, -1);
 
 /**
- * Returns what the engine compiles: a response of this realm, bytes or a module.
+ * Returns a source that the engine can compile: a response of this realm, bytes or a module.
  * @param {any} source
  */
 const open = (source) => {

@@ -59,7 +59,7 @@ export const requireNames = (given, names, prefix = '') => {
 };
 
 /**
- * Refuses what no options of a view are.
+ * Refuses values that are not options of a view.
  * @param {any} given
  */
 export const requireViewOptions = (given) => {

@@ -1,7 +1,7 @@
 /** @type {MessagePort | undefined} */
 let channel;
 /**
- * Those who wait, in the order of their messages.
+ * The functions that resolve waiting promises, in the order of their messages.
  * @type {((value?: unknown) => void)[]}
  */
 const waiting = [];

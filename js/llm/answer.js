@@ -1,11 +1,11 @@
-// Answers: what may be asked for, and their beginning.
+// Answers: checks their options, and begins them.
 
 import { startChat } from './chat.js';
 import * as check from './check.js';
 import { RelampagoError } from '../common/error.js';
 import { Generation } from './generation.js';
 
-/** The checks of options that answers of models and of sessions have. */
+/** The checks of options for the answers of models and of sessions. */
 export const ANSWER = {
     max_tokens: check.count,
     max_completion_tokens: check.count,
@@ -29,7 +29,7 @@ export const ANSWER = {
 
 const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
 
-/** The most characters of a schema that an error shows. */
+/** The largest number of characters of a schema that an error shows. */
 const SHOWN = 200;
 
 /** An error that shows only the beginning of a long schema. */
@@ -38,7 +38,7 @@ const shortened = (error, schema) => {
     return isLong ? new RelampagoError(error.code, error.message.replace(schema, () => `${schema.slice(0, SHOWN)}…`)) : error;
 };
 
-/** Generates on an engine; first loads what JSON schemas need. */
+/** Generates on an engine. Before that, it loads the module that JSON schemas need. */
 export async function generated(engine, number, request, push) {
     const schema = request.options.json_schema;
     if (schema === undefined) {
@@ -52,8 +52,8 @@ export async function generated(engine, number, request, push) {
 
 /**
  * Returns an answer with checked options. `current` has the engine and counts its requests; `generate` begins to generate
- * with the request's number, the engine's options, and a function for pieces. `keep` keeps what the answer uses, and
- * returns a function that ends that.
+ * with the request's number, the engine's options, and a function for pieces. `keep` keeps the objects that the answer
+ * uses, and returns a function that releases them.
  */
 export function answer(current, { signal, stream: _, max_completion_tokens, ...options }, generate, keep = () => () => {}) {
     if (max_completion_tokens !== undefined && options.max_tokens !== undefined) {

@@ -3,7 +3,7 @@
 import { ModelBytes } from '#llm';
 
 export class Arrival {
-    /** What has memory in the module or on the GPU: the device, the first bytes, and then the model. */
+    /** The objects that have memory in the module or on the GPU: the device, the first bytes, and then the model. */
     #device;
     #bytes = new ModelBytes(0);
     #model;

@@ -14,7 +14,7 @@ export class CachedModel {
     #unlock;
     #failed = false;
 
-    /** Waits until nobody else has the model open. Returns undefined where nothing can be cached. */
+    /** Waits until no other loader has the model open. Returns undefined if models cannot be cached. */
     static async open(url, signal) {
         try {
             const models = await modelsFolder({ create: true });
@@ -115,7 +115,7 @@ export class CachedModel {
         await this.#models.removeEntry(this.#name, { recursive: true }).catch(() => {}); // There may be none.
     }
 
-    /** Lets others open the model. Nothing of it may be under way. */
+    /** Lets other loaders open the model. No operation on it may be running. */
     async close() {
         if (this.#failed) {
             await this.#remove();

@@ -1,4 +1,4 @@
-// What is cached, and its removal.
+// Lists and removes cached models.
 
 import { lockModel, modelsFolder, nameOf, readFolder, sizeOf } from './opfs.js';
 
@@ -17,7 +17,7 @@ export async function cachedModels() {
     return found;
 }
 
-/** Removes a model once no load of it is under way. Returns whether there was one. */
+/** Removes a model when no load of it is running. Returns whether there was one. */
 export async function evict(url) {
     const models = await modelsFolder();
     if (!models) {

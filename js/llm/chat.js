@@ -2,7 +2,7 @@
 
 import { compiledChat } from './module.js';
 
-/** What the metadata of a file with a chat template have. */
+/** The key of the chat template in a file's metadata. */
 const KEY = 'tokenizer.chat_template';
 
 /** The engines that have the module, or will. */

@@ -8,7 +8,7 @@ let instances = 0;
 /** The number of instances before the present one. */
 export const generation = () => instances;
 
-/** Takes a new instance in place of one that a trap ended. */
+/** Replaces an instance that a trap ended by a new one. */
 export const replaceInstance = () => {
     renew();
     instances++;

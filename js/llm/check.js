@@ -1,4 +1,4 @@
-// Checks of what users pass. Nothing is coerced.
+// Checks of users' arguments. Nothing is coerced.
 
 import { RelampagoError } from '../common/error.js';
 import { requireNames, shown } from '../common/options.js';
@@ -42,6 +42,10 @@ export const callable = check((value) => typeof value === 'function', 'a functio
 export const count = check(
     (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 32,
     'a whole number from 0 to 4,294,967,295',
+);
+export const threads = check(
+    (value) => value === 'auto' || (Number.isInteger(value) && value >= 1 && value <= 64),
+    "a whole number from 1 to 64, or 'auto'",
 );
 export const seed = check((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number from 0 to 2^53 - 1');
 export const abortSignal = check((value) => typeof value?.aborted === 'boolean', 'an AbortSignal');
@@ -156,7 +160,7 @@ export function messages(list) {
     ]);
 }
 
-/** Does what throws a `TypeError` where the buffer of `value` is detached. */
+/** Calls `work`. If it throws a `TypeError`, since the buffer of `value` is detached, throws a typed error instead. */
 function within(value, what, work) {
     try {
         return work();

@@ -35,7 +35,7 @@ const tellTokens = (session, push) => {
     } catch {}
 };
 
-/** Pushes what an answer that breaks off holds back, so that its text is that of its tokens, unless the module has failed. */
+/** Pushes the text that an interrupted answer holds back, so that its text is complete unless the module has failed. */
 const pushRest = (generation, times, push) => {
     try {
         const text = generation.rest();
@@ -70,9 +70,9 @@ export class Engine {
     #turn = Promise.resolve();
 
     /**
-     * Loads the module, and allocates memory for a file, in place of one that was begun. With the options of `open`, whose
-     * `device` is `'gpu'` or `'auto'`, matrices go to a GPU as they arrive, for `'auto'` if there is a hardware GPU. Returns
-     * whether they do. Rejects with `NO_GPU`, `OUT_OF_MEMORY`.
+     * Loads the module, and allocates memory for a file. A file that was begun before is dropped. With the options of
+     * `open`, whose `device` is `'gpu'` or `'auto'`, matrices go to a GPU as they arrive, for `'auto'` if there is a
+     * hardware GPU. Returns whether they do. Rejects with `NO_GPU`, `OUT_OF_MEMORY`.
      */
     async start(module, size, options) {
         ({ memory: this.#memory } = await load({ module_or_path: module }));
@@ -87,7 +87,7 @@ export class Engine {
         return false;
     }
 
-    /** Frees what there is of a model's file; resolves when that is done. */
+    /** Frees the loaded part of a model's file; resolves when that is done. */
     #free() {
         const freed = [this.#bytes, this.#file, this.#arrival].map(release);
         this.#bytes = this.#file = this.#arrival = undefined;
@@ -109,7 +109,7 @@ export class Engine {
         return this.#bytes.hasHead(size);
     }
 
-    /** Returns what the beginnings of files of these sizes say. */
+    /** Returns the description of a model, from the beginnings of files of these sizes. */
     inspect(sizes, options) {
         return this.#bytes.inspect(sizes, options);
     }
@@ -155,8 +155,8 @@ export class Engine {
     }
 
     /**
-     * One after the other: each needs all of the thread, and the model's memory. What is under way when the engine is
-     * disposed of ends with that error, as in a worker.
+     * One after the other: each needs all of the thread, and the model's memory. Calls that run when the engine is
+     * disposed of end with that error, as in a worker.
      */
     #inTurn(work) {
         const result = this.#turn.then(async () => {
@@ -255,7 +255,7 @@ export class Engine {
         }).catch(() => {});
     }
 
-    /** `push` gets what is new. */
+    /** `push` gets the new text. */
     generate(number, request, push) {
         return this.#inTurn(() => this.#generate(number, request, push));
     }
@@ -308,7 +308,7 @@ export class Engine {
         }
     }
 
-    /** Whether work under way is to end, which asks between its slices. */
+    /** Whether running work must end. The work checks this between its slices. */
     #isCancelled(number) {
         return this.#disposed || this.#cancelled.has(number);
     }
@@ -322,7 +322,7 @@ export class Engine {
         return this.#memory.buffer.byteLength;
     }
 
-    /** Ends what is under way, and frees everything then: the module does not free what a call uses. */
+    /** Ends running calls, and frees everything afterwards: the module does not free memory that a call uses. */
     dispose() {
         this.#disposed = true;
         this.#turn.then(() => {

@@ -3,7 +3,7 @@ import { linked } from './linked.js';
 import { traceAll } from '../common/stack.js';
 import { untilAborted } from '../common/until_aborted.js';
 
-/** Ends the uses of answers that nobody has asked for. */
+/** Ends the uses of answers that were never read. */
 const registry = new FinalizationRegistry((release) => release());
 
 /** An answer: an async iterable of text that begins to be generated when it is first asked for. */
@@ -13,7 +13,7 @@ export class Generation {
     #cancel;
     #release;
     #done;
-    /** Pieces that nobody has iterated over yet. */
+    /** Pieces that were not read yet. */
     #pieces = [];
     #text = '';
     /** Those who wait for the next piece. */

@@ -1,4 +1,4 @@
-/** What differs between hosts; `node.js` sets the functions. */
+/** The functions that differ between hosts; `node.js` sets its own. */
 export const host = {
     /** Whether models run in a worker by default: where there is a page to keep responsive. */
     worker: typeof document === 'object' && typeof Worker === 'function',

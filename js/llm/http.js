@@ -7,7 +7,7 @@ import { linked } from './linked.js';
 /** Error → 'unreachable' or 'changed'. `instanceof` does not tell subclasses of RelampagoError apart. */
 const kinds = new WeakMap();
 
-/** Returns the kind of a failed download, where something can be done about it. */
+/** Returns the kind of a failed download, if the program can react to it. */
 export const kindOf = (error) => kinds.get(error);
 
 export function failure(url, reason, { cause, kind } = {}) {
@@ -28,7 +28,7 @@ export const request = (url, signal, range) =>
 
 const RANGE = /^bytes (\d+)-\d+\/(\d+)$/;
 
-/** ETags that say nothing: empty ones, with or without the signs around. */
+/** ETags that identify no version: empty ones, with or without quotation marks. */
 const NO_TAG = /^(w\/)?("")?$/i;
 
 /** Dates before are those of packers and file systems that date all files alike, such as 1970, 1980 and 1985. */

@@ -2,10 +2,10 @@
 
 import { linked } from './linked.js';
 
-/** The number of parts under way: enough to use a connection, few enough for memory. */
+/** The number of parts that load at the same time: enough to use a connection, few enough for memory. */
 const AT_A_TIME = 3;
 
-/** Yields `get(0, signal)` to `get(count - 1, signal)` in order. At the end nothing is under way any more. */
+/** Yields `get(0, signal)` to `get(count - 1, signal)` in order. At the end no call is running any more. */
 export async function* inOrder(count, get, signal) {
     const { controller, unlink } = linked(signal);
     const underway = [];

@@ -1,4 +1,4 @@
-// What files say of their model, without their weights.
+// Reads the description of a model from its files, without their weights.
 
 import * as check from './check.js';
 import { Engine } from './engine.js';
@@ -10,7 +10,7 @@ import { WorkerEngine } from './worker_engine.js';
 /** The bytes of a part of a download here: most files have their metadata within some megabytes. */
 const PART_BYTES = 1 << 20;
 
-/** Reads the beginnings of a model's files; returns what they say. */
+/** Reads the beginnings of a model's files; returns the description of the model. */
 export async function inspect(sources, { contextLength, cacheType, signal, worker }) {
     const stop = () => check.unaborted(signal);
     stop();

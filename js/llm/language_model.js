@@ -21,6 +21,7 @@ const LOAD = {
     contextLength: check.count,
     cacheType: check.oneOf('f16', 'f32', 'q8_0'),
     worker: check.boolean,
+    threads: check.threads,
 };
 
 const INSPECT = {
@@ -60,7 +61,7 @@ export class LanguageModel {
     /** Weak references. */
     #sessions = new Set();
     #disposed = false;
-    /** The reload that is under way: its source, and a promise of whether it succeeded. */
+    /** The running reload: its source, and a promise of whether it succeeded. */
     #reloading;
 
     /** Use `LanguageModel.load`. */
@@ -79,7 +80,7 @@ export class LanguageModel {
         return new LanguageModel(await start(source, { ...lasting, signal, onProgress }), source, lasting);
     }
 
-    /** Reads what files say of their model, without their weights. */
+    /** Reads the description of a model from its files, without their weights. */
     static async inspect(source, options) {
         return inspect(partsOf(source), { worker: host.worker, ...check.options(options, INSPECT) });
     }
@@ -140,7 +141,7 @@ export class LanguageModel {
         return removed.includes(true);
     }
 
-    /** What the file says of the model, and where it runs. */
+    /** The description of the model in its file, and the back-end that runs it. */
     get info() {
         return this.#info;
     }

@@ -1,9 +1,9 @@
-// Does in a worker what a page asks of its engine.
+// Runs the calls of a page's engine in a worker.
 
 import { Engine } from './engine.js';
 import { RelampagoError } from '../common/error.js';
 
-const engine = new Engine();
+export const engine = new Engine();
 
 onmessage = async ({ data: [call, method, ...values] }) => {
     try {

@@ -4,7 +4,8 @@ import { foresee, startChat } from './chat.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
 import { kindOf } from './http.js';
-import { compiled } from './module.js';
+import { coreCount, obstacle, reasonForOne, sharedMemory } from '../common/shared_memory.js';
+import { compiled, compiledShared } from './module.js';
 import { open, partsOf } from './source.js';
 import { PIECE, split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
@@ -13,21 +14,59 @@ import { WorkerEngine } from './worker_engine.js';
 const HEAD = 8 * PIECE;
 
 /** Loads a model; returns its engine and its `info`. `onOpen` is called once the first file is open. */
-export async function start(source, { cache, device = 'auto', signal, onProgress, onOpen, contextLength, cacheType, worker }) {
+export async function start(source, options) {
+    const { cache, device = 'auto', signal, onProgress, onOpen, contextLength, cacheType, worker, threads } = options;
     const stop = () => check.unaborted(signal);
     stop();
-    const engine = worker ? new WorkerEngine() : new Engine();
+    const { shared, alone } = await sharing(worker, threads, device);
+    const engine = worker ? new WorkerEngine(shared) : new Engine();
     try {
         const options = { contextLength, cacheType, device };
         const info = await load(engine, partsOf(source), { cache, signal, onProgress, onOpen, options }, stop);
         stop();
-        return { engine, info: Object.freeze({ ...info, worker }) };
+        return { engine, info: Object.freeze({ ...info, worker, ...threadsOf(engine, info, alone) }) };
     } catch (error) {
         engine.dispose();
         stop();
         throw error;
     }
 }
+
+/** Whether a model is going to be on a GPU. Software adapters do not count, as for `auto`. */
+const isForGpu = async (device) => {
+    if (device !== 'auto') {
+        return device === 'gpu';
+    }
+    const adapter = await globalThis.navigator?.gpu?.requestAdapter().catch(() => undefined);
+    return adapter ? !adapter.info?.isFallbackAdapter : false;
+};
+
+/** Returns what workers of a model share, or else why it has one thread. */
+async function sharing(worker, threads = worker ? 'auto' : 1, device) {
+    const count = threads === 'auto' ? coreCount() : threads;
+    const alone = count === 1 ? reasonForOne(threads) : worker ? obstacle() : 'the model runs in the calling thread';
+    if (alone) {
+        return { alone };
+    }
+    if (await isForGpu(device)) {
+        return { alone: 'a GPU computes' };
+    }
+    try {
+        return { shared: { count, module: await compiledShared(), memory: sharedMemory() } };
+    } catch (error) {
+        if (threads !== 'auto') {
+            throw error;
+        }
+        return { alone: error.message };
+    }
+}
+
+/** Returns how many threads a model has, and why if it has one. */
+const threadsOf = ({ threads = 1 }, { backend }, alone) => {
+    const used = backend === 'gpu' ? 1 : threads;
+    const threadsReason = used > 1 ? undefined : backend === 'gpu' ? 'a GPU computes' : alone;
+    return { threads: used, ...(threadsReason && { threadsReason }) };
+};
 
 /** The errors of a GPU that cannot hold a model, for which `auto` tries SIMD. */
 const REFUSALS = ['DEVICE_LOST', 'GPU', 'LIMIT_EXCEEDED', 'OUT_OF_MEMORY'];
@@ -60,7 +99,7 @@ async function onSimd(engine, sources, moving, refusal, stop) {
     }
 }
 
-/** Loads a model; notes in `state` whether its matrices go to a GPU as they arrive. Returns what `info` has. */
+/** Loads a model; notes in `state` whether its matrices go to a GPU as they arrive. Returns the fields of `info`. */
 async function attempt(engine, sources, moving, state, stop) {
     const { options } = moving;
     // A model that is split has to be whole.
@@ -96,7 +135,8 @@ async function movePart(engine, source, options, state, stop) {
         if (state) {
             stop();
             options.onOpen?.();
-            state.isOnGpu = await engine.start(await compiled(), file.size, options.arriving);
+            const module = engine.isSharing ? undefined : await compiled();
+            state.isOnGpu = await engine.start(module, file.size, options.arriving);
         } else {
             await engine.addPart(file.size);
         }
@@ -106,7 +146,7 @@ async function movePart(engine, source, options, state, stop) {
     }
 }
 
-/** Where all parts come from: the network if one does. */
+/** The source of all parts: the network if any part comes from it. */
 function joined(origins) {
     const all = origins.map(({ source }) => source);
     const source = ['network', 'cache', 'local'].find((each) => all.includes(each));

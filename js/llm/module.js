@@ -1,7 +1,7 @@
 // The WebAssembly modules, each compiled once and then sent to workers.
 
 import { host } from './host.js';
-import { moduleUrl } from '../common/instructions.js';
+import { moduleFor, moduleUrl } from '../common/instructions.js';
 import { loader, located } from '../common/loader.js';
 
 async function compile(from) {
@@ -34,11 +34,21 @@ function once(url) {
 
 export const chatModuleUrl = located(() => new URL('./relampago_chat.wasm', import.meta.url));
 
+/** The module whose memory workers share. */
+const sharedUrl = moduleFor(() => ({
+    relaxed: new URL('./relampago_shared_relaxed.wasm', import.meta.url),
+    simd128: new URL('./relampago_shared_simd128.wasm', import.meta.url),
+}));
+
 const models = once(moduleUrl);
+const sharing = once(sharedUrl);
 const chat = once(chatModuleUrl);
 
 /** The module that runs models. */
 export const { compiled } = models;
+
+/** The module that runs models by workers that share its memory. */
+export const { compiled: compiledShared } = sharing;
 
 /** The module of chat templates and JSON schemas. */
 export const { compiled: compiledChat } = chat;

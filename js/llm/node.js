@@ -7,7 +7,7 @@ import { RelampagoError, host } from './index.js';
 export * from './index.js';
 export { default } from './index.js';
 
-/** The path of a `file:` URL, or of a string that is no URL. */
+/** The path of a `file:` URL, or of a string that is not a URL. */
 const pathOf = (source) => {
     const url = Object(source) === source ? source.href : source;
     if (/^file:/i.test(url)) {

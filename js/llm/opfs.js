@@ -1,14 +1,14 @@
 // Folders of models in the Origin Private File System (OPFS), which all tabs of an origin share.
 //
-// Each model is a folder with a description and a file for each part. A part is written as a whole or not at all: what
-// a download leaves behind when it breaks off, or when its tab ends, is always usable.
+// Each model is a folder with a description and a file for each part. A part is written as a whole or not at all, so
+// the parts of a download that breaks off, or whose tab ends, are always usable.
 
 import { lock } from './lock.js';
 
 const FOLDER = 'relampago-models';
 const DESCRIPTION = 'model.json';
 
-/** The folder of all models; undefined where there is none, or where only workers may write files. */
+/** The folder of all models; undefined if there is none, or if only workers may write files. */
 export async function modelsFolder(options) {
     if (!globalThis.FileSystemFileHandle?.prototype.createWritable) {
         return undefined;
@@ -70,7 +70,7 @@ export async function readFolder(folder) {
 
 export const sizeOf = (parts) => [...parts.values()].reduce((sum, { size }) => sum + size, 0);
 
-/** Whether the origin may store as many bytes more, as far as the browser reports. */
+/** Whether the origin may store this number of further bytes, as far as the browser reports. */
 export async function hasRoom(bytes) {
     const { quota = Infinity, usage = 0 } = (await navigator.storage.estimate?.().catch(() => {})) ?? {};
     return usage + bytes <= quota;

@@ -43,7 +43,7 @@ class RemoteModel {
     /** The buffer of a part that the module has copied. The collector may come too late for the next part. */
     #spare;
 
-    /** `copy` is what is open, and `store` the same unless this file is not to be cached. */
+    /** `copy` is the open copy; `store` is the same, or undefined if this file is not cached. */
     constructor(file, { copy, store, signal, arrived, partBytes = host.download.partBytes }) {
         this.#file = file;
         this.#copy = copy;
@@ -61,7 +61,7 @@ class RemoteModel {
         return this.#store?.isComplete ?? false;
     }
 
-    /** The pieces of the file. The memory of one is used again once the next is asked for. */
+    /** The pieces of the file. The next piece may reuse the memory of the one before it. */
     pieces() {
         return this.#file.body && !this.cached ? this.#stream() : this.#parts();
     }

@@ -4,10 +4,10 @@ import { describe, failure, isSameFile, isTransient, request, untilSilent } from
 import { host } from './host.js';
 import { reading } from './stream.js';
 
-/** The part of a range that is worth another attempt, however many there were. */
+/** The part of a range after whose arrival another attempt is made, whatever the number of attempts. */
 const PROGRESS = 1 / 8;
 
-/** Fills `bytes` from byte `start` of a file. After a failure of the network it goes on where that broke off. */
+/** Fills `bytes` from byte `start` of a file. After a failure of the network it continues where the answer ended. */
 export async function readRange(file, start, bytes, signal, arrived) {
     const { attempts, waitMs } = host.download;
     const part = { start, bytes, filled: 0 };
@@ -26,7 +26,7 @@ export async function readRange(file, start, bytes, signal, arrived) {
     }
 }
 
-/** Fetches what a part lacks. Returns an error if another attempt may help, and throws others. */
+/** Fetches the missing bytes of a part. Returns an error if another attempt may help, and throws other errors. */
 async function fill(part, file, signal, arrived) {
     const connection = untilSilent(signal);
     try {
@@ -86,7 +86,7 @@ function requireSame(file, response, from) {
     }
 }
 
-/** Waits, or throws what a signal is aborted with. */
+/** Waits, or throws the reason of an aborted signal. */
 function wait(ms, signal) {
     return new Promise((resolve, reject) => {
         const end = () => {

@@ -3,7 +3,7 @@ import * as check from './check.js';
 import { Lora } from './lora.js';
 import { traceAll } from '../common/stack.js';
 
-/** Closes sessions that nobody has any more. */
+/** Closes sessions whose objects were collected. */
 const registry = new FinalizationRegistry((registration) => close(registration));
 
 const close = ({ engine, number, sessions, reference, release }) => {
@@ -18,8 +18,8 @@ export class Session {
     /** The adapters, with their factors. */
     #chosen;
     /**
-     * What is needed to close the session after its object was collected: the engine, the session's number there, and the
-     * function that ends its use of adapters. A reload replaces the engine and the number.
+     * The fields that are needed to close the session after its object was collected: the engine, the session's number
+     * there, and the function that ends its use of adapters. A reload replaces the engine and the number.
      */
     #registration;
     /** The tokens so far, which a reload reads again. */

@@ -1,4 +1,4 @@
-// Where the bytes of a model come from: pieces that are read one after the other.
+// Sources of a model's bytes: pieces that are read one after the other.
 
 import { aborted, invalid, unaborted, view } from './check.js';
 import { host } from './host.js';
@@ -8,7 +8,7 @@ import { PIECE, chunks, split } from './stream.js';
 /** The name of the first part of a split model, as llama.cpp names the parts. */
 const FIRST_PART = /^(.*-)00001(-of-(?!00000)(\d{5})\.gguf(?:[?#].*)?)$/s;
 
-/** Returns the sources of a model's parts: those of a list, those that the first one's name tells, or the only one. */
+/** Returns the sources of a model's parts: those of a list, those implied by the first one's name, or the only one. */
 export function partsOf(source) {
     if (Array.isArray(source)) {
         if (source.length === 0) {

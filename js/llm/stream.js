@@ -1,6 +1,6 @@
 // Pieces of bytes from streams, cut to the lengths that are needed.
 
-/** The most bytes of a piece on its way to the module, so that what is under way stays small. */
+/** The largest number of bytes that are passed to the module at once, so that few bytes wait for it. */
 export const PIECE = 1 << 20;
 
 /** The bytes that are read at a time. */

@@ -5,10 +5,19 @@ import { RelampagoError } from '../common/error.js';
 
 const unsupported = (reason) => new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}; \`worker: false\` does without`);
 
+// Bundlers look for these very expressions.
+const spawn = () => new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
+const spawnSharing = () => new Worker(new URL('./llm_threads.js', import.meta.url), { type: 'module' });
+
 export class WorkerEngine {
-    /** Pieces on their way to the worker: enough that it never waits. */
+    /** The number of pieces that are sent to the worker in advance, so that it never waits. */
     mostPieces = 8;
-    #worker;
+    /** The threads of a model on SIMD. */
+    threads = 1;
+    /** The first one leads. */
+    #workers = [];
+    /** What workers share: `{ count, module, memory }`; undefined if there is one worker. */
+    #shared;
     #waiting = new Map();
     #calls = 0;
     #answered = false;
@@ -16,29 +25,54 @@ export class WorkerEngine {
     /** Buffers for pieces of a file. */
     #spares = [];
 
-    constructor() {
+    /** With `shared`, models on SIMD run in `count` workers that share a memory. */
+    constructor(shared) {
+        this.#shared = shared;
         try {
-            // Bundlers look for this very expression.
-            this.#worker = new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
+            this.#add(shared ? spawnSharing : spawn);
         } catch (error) {
             throw unsupported(error.message);
         }
-        this.#worker.onmessage = ({ data }) => this.#settle(...data);
-        this.#worker.onerror = this.#worker.onmessageerror = (event) => {
-            event.preventDefault();
-            this.#lose(event.message ?? 'llm_worker.js, or a message from it, cannot be read');
-        };
     }
 
-    #call(method, values, { push, transfer = [] } = {}) {
+    /** Whether it has a module of its own. */
+    get isSharing() {
+        return this.#shared !== undefined;
+    }
+
+    #add(spawn) {
+        const worker = spawn();
+        this.#workers.push(worker);
+        worker.onmessage = ({ data }) => this.#settle(...data);
+        worker.onerror = worker.onmessageerror = (event) => {
+            event.preventDefault();
+            this.#lose(event.message ?? 'the script of a worker, or a message from it, cannot be read');
+        };
+        return worker;
+    }
+
+    #call(method, values, options) {
+        return this.#ask(this.#workers[0], method, values, options);
+    }
+
+    #ask(worker, method, values, { push, transfer = [] } = {}) {
         return new Promise((resolve, reject) => {
             if (this.#loss) {
                 throw this.#loss;
             }
             const call = ++this.#calls;
-            this.#worker.postMessage([call, method, ...values], transfer);
+            worker.postMessage([call, method, ...values], transfer);
             this.#waiting.set(call, { resolve, reject, push });
         });
+    }
+
+    /** Has other workers take parts of the first one's work. */
+    async #gather({ count, module, memory }) {
+        const others = Array.from({ length: count - 1 }, () => this.#add(spawnSharing));
+        await Promise.all(this.#workers.map((worker) => this.#ask(worker, 'share', [module, memory])));
+        await Promise.all(others.map((worker) => this.#ask(worker, 'follow', [])));
+        await this.#call('lead', [count]);
+        this.threads = count;
     }
 
     #settle(call, value, error, piece) {
@@ -65,11 +99,15 @@ export class WorkerEngine {
     #end() {
         this.#waiting.forEach(({ reject }) => reject(this.#loss));
         this.#waiting.clear();
-        this.#worker.terminate();
+        this.#workers.forEach((worker) => worker.terminate());
     }
 
-    start(module, size, options) {
-        return this.#call('start', [module, size, options]);
+    /** Starts with the module, or with the one that workers share. */
+    async start(module, size, options) {
+        const shared = this.#shared;
+        // Before anything computes: the module has its threads from then on.
+        shared && this.threads === 1 && await this.#gather(shared);
+        return this.#call('start', [shared?.module ?? module, size, options]);
     }
 
     startChat(module) {

@@ -39,7 +39,7 @@ export const part = (array, start, length, Class = Float32Array) =>
         ? undefined
         : new Class(array.buffer, array.byteOffset + start * Class.BYTES_PER_ELEMENT, length);
 
-/** Returns what `other` copies of `array`: mostly all of it, whose buffer need not be asked for. */
+/** Returns the elements of `array` from `start` on that the other array has room for: mostly the whole array. */
 const opposite = (array, start, { length, constructor }) =>
     length === 0 || (start === 0 && size.call(array) === length) ? array : part(array, start, length, constructor);
 

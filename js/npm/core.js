@@ -14,7 +14,7 @@ import { untilAborted } from '../common/until_aborted.js';
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
 };
-export { classOf, lengthOf, part } from './arrays.js';
+export { classOf, lengthOf } from './arrays.js';
 export { countRemote } from './room.js';
 export { named, namedLater, requireAbortable } from './methods.js';
 export { traced } from '../common/stack.js';
@@ -65,7 +65,7 @@ for (const [method, names] of [['insert', ['k', 'n', 'format', 'transposed']], [
 /** A worker's cache → the rows and columns of its weights, by their names. */
 const shapes = new WeakMap();
 
-/** Has a worker's caches remember the shapes of their weights, by which batches find mistakes on the page. */
+/** Stores the shapes of the weights of a worker's caches, so that batches find mistakes on the page. */
 export const rememberShapes = (prototype) => {
     for (const change of ['insert', 'insertBlocks', 'remove']) {
         const { [change]: call } = prototype;
@@ -91,7 +91,7 @@ export const cachedLength = (cache, name, length, m) => {
     return GpuCommandBatch.lengthOf(MATMUL, [length, k * n, m, k, n]);
 };
 
-/** What `start` comes to, unless the caller aborts before by the options' signal. Messages begin with `prefix`. */
+/** Returns the result of `start`, unless the options' signal aborts before. Messages begin with `prefix`. */
 export const unlessAborted = async (options, start, prefix = '') => {
     const signal = options?.signal ?? undefined;
     if (signal !== undefined && typeof signal.aborted !== 'boolean') {
@@ -109,7 +109,7 @@ export const list = (what, value) => {
     return value;
 };
 
-/** What an array must be, as the module says it, too. */
+/** The requirement on an array, in the words that the module uses, too. */
 export const WITHIN = 'within its buffer, which was detached or became too short';
 
 /** Returns the length of an argument that must be a Float32Array. */
@@ -202,7 +202,7 @@ for (const [index, [name, inputs, parameters, , names]] of ops.entries()) {
     });
 }
 
-/** The values that `read` comes to, in the array that the options ask for. */
+/** Returns the values that `read` resolves to, in the array that the options give. */
 const readInto = async (options, read) => {
     options == null || requireNames(options, RESULT_OPTIONS);
     const into = options?.into;
@@ -217,15 +217,6 @@ DeviceBuffer.prototype.read = namedLater(DeviceBuffer, 'buffer', 'read', functio
 
 GpuCommandBatch.prototype.read = namedLater(GpuCommandBatch, 'batch', 'read', function (id, options) {
     return readInto(options, (into) => this.readValues(id, into, options));
-});
-
-// `threads.js` gives devices with helpers the method that counts them.
-const { get: infoOf } = Object.getOwnPropertyDescriptor(GpuDevice.prototype, 'info');
-Object.defineProperty(GpuDevice.prototype, 'info', {
-    get() {
-        return { ...infoOf.call(this), threads: 1 + (this.helpers?.() ?? 0) };
-    },
-    configurable: true,
 });
 
 for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], ['tiledMin2d', 'min']]) {
@@ -269,7 +260,7 @@ const setArguments = (program, args = []) => {
 
 const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every(Number.isInteger);
 
-/** Returns how often a program runs and what it feeds back, which are numbers: a message can have them. */
+/** Returns as numbers, which a message can carry: how often a program runs, and the results that it feeds back. */
 export const repetition = (times = 1, feedback = []) => {
     if (typeof times !== 'number') {
         throw invalid('times', times, 'a whole number');
@@ -288,7 +279,7 @@ const start = async (program, args, read, options, [times, feedback] = repetitio
     return results;
 };
 
-/** What a plan's description, a list of numbers and names, says. */
+/** Returns the plan that a list of numbers and names describes. */
 const explain = (description) => {
     let at = 0;
     const next = () => description[at++];
@@ -339,7 +330,7 @@ for (const [name, method] of Object.entries(METHODS)) {
     Program.prototype[name] = namedLater(Program, 'program', name, method, SIGNALS[name]);
 }
 
-/** Written out, since it is called as often as operations are. */
+/** Not wrapped by `namedLater`, since it is called as often as operations are. */
 const read = async function (args = [], options) {
     try {
         page.requireOwner(this, Program, 'program', 'read');
@@ -353,7 +344,7 @@ const read = async function (args = [], options) {
 };
 Program.prototype.read = read;
 
-/** What `read` does unless it is done at once. */
+/** Reads the results if `readNow` does not return them at once. */
 Program.prototype.readAll = function (args, options) {
     return start(this, args, true, options);
 };

@@ -18,7 +18,7 @@ function fill(f, [x, y, z], [p, q], out) {
     }
 }
 
-/** In words, which are asked for here: what an error's own `toString` throws would end in the module. */
+/** Converts the error to text here: an exception of the error's own `toString` would end in the module. */
 function told(error) {
     try {
         return String(error);

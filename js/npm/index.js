@@ -16,13 +16,16 @@ export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView,
 } from './core.js';
 
-/** For what is loaded below; no part of the interface. */
+/** For the scripts that are loaded below; not part of the interface. */
 export {
-    cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, part, rememberShapes, repetition,
+    cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, rememberShapes, repetition,
     named, namedLater, requireAbortable, traced, unlessAborted,
 } from './core.js';
 
 const { create } = GpuDevice;
+
+/** What `node.js` replaces. */
+export const host = { workers: () => import('./workers/create.js') };
 
 /** Creates a device here or, where workers or threads are asked for, with the script that is loaded for these. */
 const open = async (options) => {
@@ -33,7 +36,7 @@ const open = async (options) => {
     if (!worker && (options?.threads ?? 1) === 1) {
         return create(options);
     }
-    const workers = await import('./workers/create.js').catch((error) => {
+    const workers = await host.workers().catch((error) => {
         throw new RelampagoError('UNSUPPORTED', `no worker could be started: ${error.message}`, error);
     });
     return workers.create(options, create);

@@ -3,7 +3,7 @@
 
 import { requireNames } from '../common/options.js';
 
-/** What `mix_ups.js` replaces on pages. */
+/** The functions that `mix_ups.js` replaces on pages. */
 export const page = {
     /** Refuses a call of a method without its object. */
     requireOwner() {},

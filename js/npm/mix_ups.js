@@ -15,7 +15,7 @@ const isOf = (name) => (value) => {
     return false;
 };
 
-/** What an argument may be instead, by what it must be, and what to do then. */
+/** For each requirement on an argument: the values that are easily passed instead, and advice for each. */
 const HINTS = {
     Float32Array: [
         [isOf('Tensor'), 'use the methods of the tensor, or await its data()'],

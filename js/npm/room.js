@@ -4,7 +4,7 @@
 import { pause } from '../common/pause.js';
 import { GpuDevice, allocatedBytes } from '#computing';
 
-/** The bytes by which the memory in use may grow until finalizers get a task. */
+/** The number of bytes by which the used memory may grow before finalizers get a task. */
 let step = 1 << 27;
 
 let most = step;

@@ -5,5 +5,5 @@ export const provideShaders = (shaders) => {
     provided = shaders;
 };
 
-/** What shaders are made of, for those who have a GPU. */
+/** The pieces of shaders' text, which only hosts with a GPU load. */
 export const loadShaders = async () => provided ?? (await import('#shaders')).default;

@@ -1,9 +1,9 @@
-// Streams of a program's runs. Only pages have them: the program of a worker runs.
+// Streams of a program's runs. They are objects of the page; a worker only runs the program.
 
 import { Program, invalid, requireAbortable } from './core.js';
 import { explained, requireOwner } from './mix_ups.js';
 
-/** Runs a program with what a source gives, one run at a time. */
+/** Runs a program with the values of a source, one run at a time. */
 class Runs {
     #program;
     #options;
@@ -33,7 +33,7 @@ class Runs {
         }
     }
 
-    /** Tells the source that nobody asks any more, unless it ended itself. */
+    /** Ends the source, unless it ended itself. */
     async end() {
         if (this.#isOver) {
             return;

@@ -9,7 +9,7 @@ const settled = (request) => new Promise((resolve, reject) => {
     request.onerror = () => reject(request.error);
 });
 
-/** What a method of the store gives; a store is only made to be written, and nothing given without. */
+/** Returns the result of a method of the store. With a `mode` for writing it creates a missing store. */
 async function ask(mode, method, ...args) {
     try {
         const opening = indexedDB.open('relampago');

@@ -10,7 +10,7 @@ const present = (object, name) => {
     }
 };
 
-// Both may be freed twice, and what is asked of them later is an error with a code. Found by the module,
+// Both may be freed twice, and later calls fail with an error code. Found by the module,
 // it would have none and leave something of the call in its memory.
 for (const [name, { prototype }] of Object.entries({ PtxKernel, PtxModule })) {
     const { free } = prototype;

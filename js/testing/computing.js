@@ -1,6 +1,6 @@
 // Stands for the module that computes, in unit tests: classes without operations, and memory whose size a test sets.
 
-/** What the module and the GPU hold, in bytes. */
+/** The memory of the module and of the GPU, in bytes. */
 export const memory = { module: 0, gpu: 0 };
 
 export const allocatedBytes = () => memory.module;

@@ -18,7 +18,6 @@ export async function runTensors(relampago, { backend, worker = false, count }) 
     planned: await planned(device),
     leaves: await leaves(device),
     scopes: await scopes(relampago, device),
-    calls: await callsWithDeadParts(relampago, device),
     agrees: await agrees(relampago, device),
     random: await random(device),
     long: await long(device),
@@ -200,24 +199,6 @@ async function scopes({ RelampagoError }, device) {
   });
   const codeOf = async (tensor) => tensor.data().then(() => 'no error', (error) => error instanceof RelampagoError && error.code);
   return { values: [...await result.data()], inner: await codeOf(inner), outer: await codeOf(outer) };
-}
-
-/** The operations that are recorded where one result is read and another is not. */
-async function callsWithDeadParts({ GpuCommandBatch: { prototype } }, device) {
-  const calls = [];
-  const own = ['exp', 'relu', 'sqrt'].map((name) => [name, prototype[name]]);
-  for (const [name, method] of own) {
-    prototype[name] = function (...values) {
-      calls.push(name);
-      return method.apply(this, values);
-    };
-  }
-  const x = device.tensor([-1, 4]);
-  const shared = x.relu();
-  shared.exp();
-  await shared.sqrt().data();
-  own.forEach(([name, method]) => (prototype[name] = method));
-  return calls;
 }
 
 /** Whether a device has the bits of one on this thread, after two steps of k-means. */

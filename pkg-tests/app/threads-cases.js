@@ -1,59 +1,83 @@
 // What devices with threads do, case by case.
 
-import { abortLater, codeOf, create, watchWorkers } from './workers-tools.js';
+import { abortLater, codeOf, watchWorkers } from './workers-tools.js';
 
-// Large enough to be divided, but for the last two convolutions: of one, the parts would be hardly
-// larger than its kernel; of the other, each would need padding of its own. What is large twice has the
-// place of its first result once more.
-const PRODUCTS = [
-  [1024, 1024, 256], [1024, 1024, 256], [257, 1024, 1025], [300, 3500, 256], [512, 1025, 513], [256, 4200, 256], [700, 256, 2050],
-];
+const SIDE = 768;
+const PRODUCTS = [[1024, 1024, 256], [257, 1024, 1025], [300, 3500, 256], [512, 1025, 513], [2, 4096, 4096], [4096, 4096, 1]];
 const CONVOLUTIONS = [
-  { inputRows: 840, inputCols: 801, kernelRows: 15, kernelCols: 15, padding: 'valid' },
   { inputRows: 840, inputCols: 801, kernelRows: 15, kernelCols: 14, padding: 'same' },
   { inputRows: 1001, inputCols: 1000, kernelRows: 16, kernelCols: 9, padding: 'same', strideCols: 1 },
   { inputRows: 1700, inputCols: 1701, kernelRows: 13, kernelCols: 15, strideRows: 2, strideCols: 2 },
-  { inputRows: 1200, inputCols: 1001, kernelRows: 8, kernelCols: 31, padding: 'same', strideCols: 2 },
-  { inputRows: 60, inputCols: 9000, kernelRows: 33, kernelCols: 9, padding: 'same' },
   { inputRows: 1200, inputCols: 1201, kernelRows: 15, kernelCols: 15, padding: 'same', strideRows: 2 },
 ];
+const LONG = 1_000_003;
 
-// Whether devices with threads compute what one thread does, bit by bit, and what their helpers
-// were given of each operation by the page.
+// Whether devices with threads compute what one thread does, bit by bit, and what they say of themselves.
 export async function threads(relampago) {
   await relampago.default();
-  const alone = await relampago.GpuDevice.create({ backend: 'simd' });
-  const expected = (await large(alone)).results;
-  const workers = watchWorkers();
+  const create = (options) => relampago.GpuDevice.create({ backend: 'simd', ...options });
+  const alone = await create();
+  const expected = await everything(alone);
   const outcomes = [];
-  for (const options of [{ threads: 2 }, { threads: 3 }, { threads: 5 }, { threads: 3, worker: true }]) {
-    const device = await relampago.GpuDevice.create({ backend: 'simd', ...options });
-    const { results, given } = await large(device, workers);
-    const { worker, threads: count } = device.info;
-    outcomes.push({ options, different: differences(results, expected), given, info: { worker, threads: count } });
+  for (const options of [{ threads: 2 }, { threads: 3 }, { threads: 5 }, { threads: 'auto' }, { threads: 3, worker: true }]) {
+    const device = await create(options);
+    const results = await everything(device);
+    const { worker, threads: count, threadsReason } = device.info;
+    outcomes.push({ options, different: differences(results, expected), info: { worker, threads: count }, threadsReason });
     device.dispose();
   }
-  return { isolated: crossOriginIsolated, outcomes };
+  const { hardwareConcurrency } = globalThis.navigator ?? {};
+  return { hardwareConcurrency, outcomes };
 }
 
-async function large(device, workers = []) {
-  const calls = [
-    ...PRODUCTS.map(([m, k, n], i) => () => device.matmul(special(noise(m * k, 1), i), noise(k * n, 2 + i), m, k, n)),
-    ...CONVOLUTIONS.map((options, i) => () => {
-      const input = special(noise(options.inputRows * options.inputCols, 13), i);
-      const kernel = noise(options.kernelRows * options.kernelCols, 14);
-      // Every other one inherits its options.
-      return device.convolve2d(input, kernel, i % 2 ? Object.create(options) : options);
-    }),
-  ];
-  const runs = () => workers.reduce((sum, worker) => sum + worker.runs, 0);
-  const [results, given] = [[], []];
-  for (const call of calls) {
-    const before = runs();
-    results.push(await call());
-    given.push(runs() - before);
+// Results of operations that threads divide: from arrays, in batches and programs, and by tensors.
+async function everything(device) {
+  return [...await single(device), ...await recorded(device), ...await tensors(device)];
+}
+
+async function single(device) {
+  const results = [];
+  for (const [i, [m, k, n]] of PRODUCTS.entries()) {
+    results.push(await device.matmul(special(noise(m * k, 1), i), noise(k * n, 2 + i), m, k, n));
   }
-  return { results, given };
+  for (const [i, options] of CONVOLUTIONS.entries()) {
+    const input = special(noise(options.inputRows * options.inputCols, 13), i);
+    const kernel = noise(options.kernelRows * options.kernelCols, 14);
+    // Every other one inherits its options.
+    results.push(await device.convolve2d(input, kernel, i % 2 ? Object.create(options) : options));
+  }
+  results.push(await device.gelu(noise(LONG, 3)), await device.relu(noise(7, 4)));
+  return results;
+}
+
+async function recorded(device) {
+  const x = await device.upload(noise(LONG - 3, 5));
+  const batch = device.batch();
+  const input = batch.input(x);
+  const activated = batch.tanh(batch.gelu(input));
+  const results = [batch.softmaxRows(activated, 1000, 1000), batch.sum(activated), batch.argmaxRows(activated, 1000, 1000)];
+  await batch.execute();
+  const read = [];
+  for (const id of results) {
+    read.push(await batch.read(id));
+  }
+  const recording = device.batch();
+  const place = recording.placeholder(SIDE * SIDE);
+  const product = recording.matmul(recording.relu(place), recording.upload(noise(SIDE * SIDE, 6)), SIDE, SIDE, SIDE);
+  const program = await recording.compile([recording.vecAdd(product, place)]);
+  // A chain is compiled when it runs for the second time.
+  for (let run = 0; run < 3; run++) {
+    read.push((await program.read([noise(SIDE * SIDE, 7 + run)]))[0]);
+  }
+  return read;
+}
+
+async function tensors(device) {
+  const x = device.tensor(noise(1000 * 512, 8), [1000, 512]);
+  const w = device.tensor(noise(512 * 300, 9), [512, 300]);
+  const y = x.matmul(w).relu();
+  const results = [y, y.softmax(), y.sum(0), y.transpose().mul(2).add(1), x.exp().mean(1)];
+  return Promise.all(results.map((tensor) => tensor.data()));
 }
 
 // Every other call has values that are not finite.
@@ -82,18 +106,22 @@ export async function nested(relampago) {
   return lengths;
 }
 
-// A helper's end is an error for what it was doing; after that the device goes on alone.
-export async function helperCrash(relampago) {
+// The end of a worker ends the device: an error for what it was doing and for all later calls, until it is rebuilt.
+export async function threadCrash(relampago) {
   await relampago.default();
-  const workers = watchWorkers();
-  const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2 });
-  const side = 768;
-  const matrix = noise(side * side, 1);
-  const pending = codeOf(relampago, () => device.matmul(matrix, matrix, side, side, side));
-  workers[0].dispatchEvent(new ErrorEvent('error', { message: 'a failure' }));
-  const code = await pending;
-  const { length } = await device.matmul(matrix, matrix, side, side, side);
-  return { code, length };
+  const codes = [];
+  for (const place of [0, 1]) {
+    const workers = watchWorkers();
+    const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2 });
+    const matrix = noise(SIDE * SIDE, 1);
+    const product = (on) => codeOf(relampago, () => on.matmul(matrix, matrix, SIDE, SIDE, SIDE));
+    const pending = product(device);
+    workers[place].dispatchEvent(new ErrorEvent('error', { message: 'a failure' }));
+    const renewed = await device.rebuild();
+    codes.push(await pending, await product(device), await product(renewed), workers.map(({ ended }) => ended));
+    renewed.dispose();
+  }
+  return codes;
 }
 
 export async function threadsAbort(relampago) {

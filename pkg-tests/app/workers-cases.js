@@ -22,13 +22,14 @@ export async function choice(relampago) {
   const adapter = await navigator.gpu?.requestAdapter();
   const { backend, reason } = (await relampago.GpuDevice.create()).info;
   const insisted = await codeOf(relampago, () => relampago.GpuDevice.create({ backend: 'gpu' }));
-  return { hasAdapter: Boolean(adapter), backend, reason, insisted };
+  const shares = typeof SharedArrayBuffer === 'function';
+  return { hasAdapter: Boolean(adapter), shares, backend, reason, insisted };
 }
 
 export async function told(relampago, backend) {
   const { GpuDevice } = relampago;
   const [here, there] = await devices(relampago, { backend, policy: { matmul: Infinity } });
-  const seen = (device) => ({ info: { ...device.info, worker: undefined }, policy: device.policy, backend: device.backend });
+  const seen = (device) => ({ info: { ...device.info, worker: undefined, threads: undefined, threadsReason: undefined }, policy: device.policy, backend: device.backend });
   return {
     here: JSON.stringify(seen(here)),
     there: JSON.stringify(seen(there)),
@@ -362,18 +363,19 @@ export async function end(relampago) {
     counts.push(running());
   };
   const device = await create(relampago, { backend: 'simd', threads: 3 });
+  const each = device.info.threads;
   const buffer = await device.upload(Float32Array.of(1));
   const batch = device.batch();
-  await count(1);
+  await count(each);
   const last = device.relu(Float32Array.of(1));
   device.dispose();
   buffer.dispose();
-  await count(1);
+  await count(each);
   batch.dispose();
   await last;
   await count(0);
   const threaded = await relampago.GpuDevice.create({ backend: 'simd', threads: 3 });
-  await count(2);
+  await count(each === 1 ? 0 : each);
   threaded[Symbol.dispose ?? 'dispose']();
   await count(0);
   await codeOf(relampago, () => create(relampago, { backend: 'cuda' }));

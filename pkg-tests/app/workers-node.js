@@ -1,13 +1,9 @@
-import init, { GpuDevice, RelampagoError } from 'relampago';
+import init, { GpuDevice } from 'relampago';
 
 await init();
 const results = [];
-for (const options of [{ worker: true }, { threads: 2 }, { threads: 1 }, { worker: false }]) {
-  try {
-    const device = await GpuDevice.create(options);
-    results.push(device.backend);
-  } catch (error) {
-    results.push(error instanceof RelampagoError ? `${error.code}: ${error.message}` : String(error));
-  }
+for (const options of [{ worker: true, threads: 1 }, { threads: 2 }, { threads: 1 }, { worker: false }]) {
+  const { backend, info } = await GpuDevice.create(options);
+  results.push(`${backend} ${info.threads}`);
 }
 console.log(JSON.stringify(results));

@@ -15,6 +15,13 @@ export const FLAGS = [
   '--use-webgpu-adapter=swiftshader',
 ];
 
+/** Has Firefox offer adapters in software, too. */
+const WEBGPU_IN_FIREFOX = {
+  'dom.webgpu.enabled': true,
+  'dom.webgpu.workers.enabled': true,
+  'gfx.webgpu.ignore-blocklist': true,
+};
+
 const LAUNCH = {
   chromium() {
     const executablePath = process.env.CHROME ?? '/usr/bin/chromium';
@@ -23,7 +30,7 @@ const LAUNCH = {
   },
 
   firefox() {
-    const options = { binary: process.env.FIREFOX ?? '/usr/bin/firefox-esr', args: ['-headless'] };
+    const options = { binary: process.env.FIREFOX ?? '/usr/bin/firefox-esr', args: ['-headless'], prefs: WEBGPU_IN_FIREFOX };
     return open({ driver: [process.env.GECKODRIVER ?? 'geckodriver'], capabilities: { 'moz:firefoxOptions': options } });
   },
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import * as esbuild from 'esbuild';
 import * as vite from 'vite';
@@ -33,7 +33,7 @@ export const BUNDLERS = {
   },
 
   // It leaves the worker's URL alone, so that script is one more entry point.
-  async esbuild(folder, { html, entryPoints }) {
+  async esbuild(folder, { html, entryPoints, files = [] }) {
     const dist = join(folder, 'dist-esbuild');
     await esbuild.build({
       absWorkingDir: folder,
@@ -45,7 +45,7 @@ export const BUNDLERS = {
       loader: { '.wasm': 'file' },
       minify: true,
     });
-    copyFileSync(join(folder, html), join(dist, html));
+    [html, ...files].forEach((file) => copyFileSync(join(folder, file), join(dist, basename(file))));
     return dist;
   },
 };

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const repository = new URL('../../', import.meta.url);
 const BLOCK = /^```js\n([^]*?)^```$/gm;
-const NAMES_FILE = /^\/\/ \S+\.\w+\n/;
+const NAMES_FILE = /^\/\/ \S+\.\w+\b[^\n]*\n/;
 
 /** Returns the name, text and expected lines of output of each sample. */
 export function standaloneSamples() {

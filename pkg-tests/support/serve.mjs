@@ -30,12 +30,12 @@ const requests = new Map();
 export const requestsTo = (origin) => requests.get(origin) ?? [];
 
 /**
- * Serves a folder. `headers` changes those of every answer; a path that ends in `missing` is not there. `answer` may
+ * Serves a folder. `headers` changes those of every answer; paths that end in one of `missing` are not there. `answer` may
  * answer a request instead, and then returns true.
  */
-export function serve(folder, { headers = (own) => own, missing, answer } = {}) {
+export function serve(folder, { headers = (own) => own, missing = [], answer } = {}) {
   return answering(async ({ pathname }) => {
-    if (missing !== undefined && pathname.endsWith(missing)) {
+    if ([missing].flat().some((end) => pathname.endsWith(end))) {
       return undefined;
     }
     const type = TYPES[extname(pathname)];

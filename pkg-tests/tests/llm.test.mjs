@@ -23,14 +23,19 @@ const NESTED = '{% set n=namespace() %}{% for c in range(200) %}{% set n.a=[n.a]
 const PAGE = {
   html: 'llm.html',
   script: 'llm-page',
-  entryPoints: { 'llm-page': 'llm-esbuild.js', llm_worker: 'relampago/llm/llm_worker.js' },
+  entryPoints: {
+    'llm-page': 'llm-esbuild.js',
+    llm_worker: 'relampago/llm/llm_worker.js',
+    llm_threads: 'relampago/llm/llm_threads.js',
+  },
+  files: ['simd128', 'relaxed'].map((set) => `node_modules/relampago/llm/relampago_shared_${set}.wasm`),
 };
 
 /** The modules that pages of bundlers load; webpack gives them names of its own. */
 const MODULES = {
-  vite: /^[^,]*relampago_relaxed[^,]*,[^,]*relampago_chat[^,]*$/,
+  vite: /^[^,]*relampago_shared_relaxed[^,]*,[^,]*relampago_chat[^,]*$/,
   webpack: /^[^,]*\.wasm,[^,]*\.wasm$/,
-  esbuild: /^[^,]*relampago_simd128[^,]*,[^,]*relampago_chat[^,]*$/,
+  esbuild: /^[^,]*relampago_simd128[^,]*,[^,]*relampago_chat[^,]*,[^,]*relampago_shared_relaxed[^,]*$/,
 };
 
 const PARTS = [1, 2, 3].map((part) => `tiny-0000${part}-of-00003.gguf`);
@@ -115,8 +120,8 @@ describe('relampago/llm', () => {
         chat: 'INVALID_ARGUMENT: `messages` is a conversation, but must be left out: the model has no chat template',
         json: ['{', '{'],
       });
-      assert.match(before.join(), /^[^,]*relampago_relaxed\.wasm$/);
-      assert.match(after.join(), /^[^,]*relampago_relaxed\.wasm,[^,]*relampago_chat\.wasm$/);
+      assert.match(before.join(), /^[^,]*relampago_(shared_)?relaxed\.wasm$/);
+      assert.match(after.join(), /^[^,]*relampago_(shared_)?relaxed\.wasm,[^,]*relampago_chat\.wasm$/);
     });
   }
 

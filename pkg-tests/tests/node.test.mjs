@@ -108,7 +108,7 @@ describe('node', () => {
       'INVALID_ARGUMENT: runN: `feedback` is an object (Array), but must be an array of pairs [result, argument]',
       "INVALID_ARGUMENT: create: `backend` is 'cuda', but must be 'auto', 'gpu', 'webgpu' or 'simd'",
       'INVALID_ARGUMENT: create: `policy` is 5, but must be an object',
-      'INVALID_ARGUMENT: create: `threads` is 0, but must be a whole number from 1 to 64',
+      'INVALID_ARGUMENT: create: `threads` is 0, but must be a whole number from 1 to 64, or \'auto\'',
       'INVALID_ARGUMENT: upload: `values` is an object (Array), but must be a Float32Array',
       'INVALID_ARGUMENT: upload: `values` is a Promise that was not awaited, but must be a Float32Array',
       'INVALID_ARGUMENT: upload: `values` is an object (Array), but must be a Float32Array',

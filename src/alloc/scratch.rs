@@ -1,5 +1,5 @@
-//! Scratch memory that each thread caches between calls: new memory must be zeroed, and on native
-//! targets comes page by page.
+//! Scratch memory that each thread caches between calls: new memory must be zeroed, and native systems map it page by
+//! page.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -18,7 +18,7 @@ thread_local! {
     static KEPT: RefCell<[Vec<f32>; MAX_KEPT]> = const { RefCell::new([const { Vec::new() }; MAX_KEPT]) };
 }
 
-/// Elements in a cache line.
+/// The number of elements in a cache line.
 pub(crate) const LINE: usize = 16;
 
 /// Scratch memory for a number of elements, whose initial contents are arbitrary. It starts at a
@@ -40,7 +40,7 @@ pub(crate) fn to_line(values: &[f32]) -> usize {
 
 impl Scratch {
     /// # Errors
-    /// `OutOfMemory` where there is no memory for so many.
+    /// `OutOfMemory` if there is no memory for `len` elements.
     pub(crate) fn new(len: usize) -> Result<Self> {
         // Nothing needs none of what is kept.
         if len == 0 {

@@ -1,4 +1,4 @@
-//! Custom operations in a batch, and a short name.
+//! Custom operations in a batch, and `add`, a short name of `vec_add`.
 
 use crate::batch::{BufferId, GpuCommandBatch};
 use crate::error::{Error, Result};

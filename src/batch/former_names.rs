@@ -1,4 +1,4 @@
-//! Names that methods had before: futures whose names did not end in `_async`, and blocking methods that ended in `_sync`.
+//! Former names of methods: futures without the ending `_async`, and blocking methods with the ending `_sync`.
 
 #[cfg(not(target_arch = "wasm32"))]
 use crate::batch::{Argument, Program};

@@ -16,10 +16,10 @@ use crate::simd::{self, InstructionSet};
 use compiled::Compiled;
 use sweeps::Sweeps;
 
-/// Values in a block: a few blocks fit into a first-level cache.
+/// The number of values in a block: a few blocks fit into a first-level cache.
 pub(crate) const BLOCK: usize = 2048;
 
-/// Operands of an elementwise operation at most.
+/// The largest number of operands of an elementwise operation.
 const MAX_OPERANDS: usize = crate::ops::custom::MAX_INPUTS;
 
 /// A chain with the values that it reads.
@@ -67,7 +67,7 @@ impl Block {
     }
 }
 
-/// A range of the result, and the head's result there.
+/// A range of the result, and the head's result in this range.
 #[derive(Clone, Copy)]
 struct BlockRange<'a> {
     at: usize,

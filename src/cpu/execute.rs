@@ -10,7 +10,7 @@ use crate::ops::Op;
 use crate::simd::stream::{self, Stream};
 use crate::simd::{self, Cpu, share_out};
 
-/// Values of whole rows that are worked on at a time: they stay in a second-level cache.
+/// The number of values of whole rows that are worked on at a time: they stay in a second-level cache.
 const ROWS: usize = 8 * BLOCK;
 
 /// The memory of a plan's slots, reused from run to run: fresh pages cost more than most kernels.
@@ -193,7 +193,7 @@ impl<'a> KernelRun<'a> {
     }
 }
 
-/// Operands that are computed as they are asked for, and results that go on through a chain.
+/// Operands that are computed when they are read, and results that continue through a chain.
 struct Chains<'a> {
     operands: &'a [Runner<'a>],
     scratch: Vec<Scratch>,

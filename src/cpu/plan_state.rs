@@ -18,7 +18,7 @@ pub(crate) struct PlanState {
 #[derive(Default)]
 struct Memory {
     slots: Slots,
-    /// Results of the last run, by slot: used again once nobody else has them.
+    /// Results of the last run, by slot. A run reuses them if the caller has dropped them.
     given: Vec<(usize, Arc<Vec<f32>>)>,
     /// Results of the previous run that were still in use: in a loop, the last run's argument.
     lent: Vec<(usize, Arc<Vec<f32>>)>,

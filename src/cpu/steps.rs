@@ -2,8 +2,8 @@
 //!
 //! The files:
 //!
-//! - `pass` runs recorded steps, `threads` divides threads among passes that run at the same time (`one_thread` where
-//!   there is one).
+//! - `pass` runs recorded steps, `threads` divides threads among passes that run at the same time (`callers_thread`
+//!   where there is one thread, and in WebAssembly).
 //! - `weights` has matrices where they are in a file, `heads` places the heads of queries, keys and values, `cache` has
 //!   keys and values.
 
@@ -11,12 +11,12 @@ mod cache;
 mod heads;
 mod pass;
 #[cfg_attr(
-    all(feature = "threads", not(target_family = "wasm")),
+    all(relampago_threads, not(target_arch = "wasm32")),
     path = "steps/threads.rs"
 )]
 #[cfg_attr(
-    not(all(feature = "threads", not(target_family = "wasm"))),
-    path = "steps/one_thread.rs"
+    not(all(relampago_threads, not(target_arch = "wasm32"))),
+    path = "steps/callers_thread.rs"
 )]
 mod threads;
 mod weights;

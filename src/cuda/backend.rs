@@ -129,7 +129,7 @@ impl CudaBackend {
         Ok(Arc::new(self.device.upload(values)?))
     }
 
-    /// Copies values to the host, once all work before has ended.
+    /// Copies values to the host, after all earlier work has finished.
     #[allow(clippy::unused_self)] // The buffer knows its GPU; other back-ends need themselves.
     pub(crate) fn read(&self, values: &CudaBuffer<f32>) -> crate::error::Result<Vec<f32>> {
         let mut out = try_zeros(values.len())?;
@@ -137,7 +137,7 @@ impl CudaBackend {
         Ok(out)
     }
 
-    /// Waits for all work, and returns what failed.
+    /// Waits for all work, and returns its errors.
     pub(crate) fn synchronize(&self) -> crate::error::Result<()> {
         Ok(self.device.synchronize()?)
     }

@@ -36,7 +36,8 @@ const FEW_QUERIES: usize = 16;
 const MOST_BLOCKS: usize = 65_535;
 
 impl AttentionShape {
-    /// Creates the sizes for as many keys as queries, with keys and values for each head and without a causal mask.
+    /// Creates the sizes for equal numbers of keys and queries, with keys and values for each head and without a causal
+    /// mask.
     pub const fn new(batch: usize, heads: usize, seq: usize, dim: usize) -> Self {
         Self {
             batch,

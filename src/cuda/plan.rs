@@ -44,7 +44,7 @@ impl CudaBackend {
     /// Runs a plan; returns its outputs, whose values are there when this returns.
     ///
     /// # Errors
-    /// `OutOfMemory`, `Gpu` where the driver reports a failure, and what functions of custom operations report.
+    /// `OutOfMemory`, `Gpu` if the driver reports a failure, and the errors of functions of custom operations.
     pub(crate) fn run_plan(
         &self,
         plan: &Plan,
@@ -197,7 +197,7 @@ impl Elements<'_> {
     }
 }
 
-/// Returns, for each node, the last one that reads it; outputs are read to the end.
+/// Returns, for each node, the last node that reads it. Outputs are needed until the end.
 fn last_uses(plan: &Plan) -> Vec<usize> {
     let mut last = vec![0; plan.nodes.len()];
     for (index, node) in plan.nodes.iter().enumerate() {

@@ -160,7 +160,7 @@ fn flag(value: bool) -> Argument {
 }
 
 impl CudaPass<'_> {
-    /// Whether the GPU is one of those that a kernel is for.
+    /// Whether a kernel supports the GPU.
     fn has(&self, kernel: &dyn Kernel) -> bool {
         kernel.first_target() <= self.cuda.device.target()
     }

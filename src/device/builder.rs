@@ -179,7 +179,7 @@ impl DeviceBuilder {
         }
     }
 
-    /// Returns the CPU with the instruction set and threads that were asked for, as far as it has them.
+    /// Returns the CPU with the requested instruction set and threads, as far as it has them.
     fn cpu(&self) -> Cpu {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
         Cpu::new(asked.or_best(), self.threads)

@@ -1,6 +1,5 @@
 //! [`GpuMatmulCache`]: named weights, prepared once for many matmuls.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::device::GpuDevice;
@@ -40,8 +39,8 @@ use crate::tensor::{BoundView, TensorView};
 #[doc(alias = "weight cache")]
 pub struct GpuMatmulCache {
     device: GpuDevice,
-    /// The weights by name, shared so that a matmul can continue while its weights are replaced.
-    weights: BTreeMap<String, Arc<Placed>>,
+    /// The weights in the order of their names, shared so that a matmul can continue while its weights are replaced.
+    weights: Vec<(String, Arc<Placed>)>,
 }
 
 impl GpuMatmulCache {
@@ -49,7 +48,7 @@ impl GpuMatmulCache {
     pub fn new(device: GpuDevice) -> Self {
         Self {
             device,
-            weights: BTreeMap::new(),
+            weights: Vec::new(),
         }
     }
 
@@ -126,7 +125,10 @@ impl GpuMatmulCache {
 
     /// Removes the weights of a name. Returns whether there were any.
     pub fn remove(&mut self, name: &str) -> bool {
-        self.weights.remove(name).is_some()
+        let position = self.position(name);
+        position
+            .map(|position| self.weights.remove(position))
+            .is_ok()
     }
 
     /// Iterates over the names with the rows, columns and format of their weights, in alphabetical
@@ -143,7 +145,7 @@ impl GpuMatmulCache {
 
     /// Returns the memory that all weights take, in bytes.
     pub fn weight_bytes(&self) -> usize {
-        self.weights.values().map(|weights| weights.bytes()).sum()
+        self.weights.iter().map(|(_, of)| of.bytes()).sum()
     }
 
     /// Returns the device that matmuls run on.
@@ -152,13 +154,24 @@ impl GpuMatmulCache {
     }
 
     pub(crate) fn keep(&mut self, name: &str, weights: Placed) {
-        self.weights.insert(name.to_owned(), Arc::new(weights));
+        let weights = Arc::new(weights);
+        match self.position(name) {
+            Ok(position) => self.weights[position].1 = weights,
+            Err(position) => self.weights.insert(position, (name.to_owned(), weights)),
+        }
+    }
+
+    /// Returns the index of the weights of a name; the index at which they belong as an error.
+    fn position(&self, name: &str) -> std::result::Result<usize, usize> {
+        self.weights
+            .binary_search_by(|(own, _)| own.as_str().cmp(name))
     }
 
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Placed>> {
-        let weights = self.weights.get(name).cloned();
         let requirement = "the name of weights in the cache";
-        weights.ok_or_else(|| Error::invalid("name", name, requirement))
+        let position = self.position(name);
+        let position = position.map_err(|_| Error::invalid("name", name, requirement))?;
+        Ok(Arc::clone(&self.weights[position].1))
     }
 }
 

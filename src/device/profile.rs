@@ -30,9 +30,9 @@ pub struct Profiler {
 }
 
 impl GpuDevice {
-    /// Starts timing every kernel that this device runs, alone or in a batch, by GPU timestamps.
-    /// Each dispatch becomes a pass of its own meanwhile. A second profiler of the same device
-    /// replaces the first, which then reports nothing.
+    /// Starts timing every kernel that this device runs, alone or in a batch, by GPU timestamps. During that time each
+    /// dispatch is a separate pass. A second profiler of the same device replaces the first, which then reports
+    /// nothing.
     ///
     /// ```no_run
     /// use relampago::{Backend, GpuDevice};

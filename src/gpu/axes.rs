@@ -4,7 +4,8 @@ use super::kernels;
 use super::lower::CHUNK;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
-use crate::ops::{AxisFold, MAX_AXES, Rearrange, ReduceAxis};
+use crate::ops::axes::{Axis, MAX_AXES};
+use crate::ops::{AxisFold, Rearrange, ReduceAxis};
 
 /// The length of a row from which a workgroup computes one result.
 const LONG: usize = 64;
@@ -12,7 +13,7 @@ const LONG: usize = 64;
 /// and neighbouring invocations read neighbouring elements.
 const LONG_BESIDE: usize = 4096;
 
-/// Results of a workgroup whose invocations compute whole ones.
+/// The number of results of a workgroup in which each invocation computes a whole result.
 const RESULTS: usize = 256;
 
 pub(super) fn rearrange(
@@ -23,11 +24,11 @@ pub(super) fn rearrange(
 ) -> Result<()> {
     let mut axes = options.merged();
     while axes.len() < MAX_AXES {
-        axes.insert(axes.len().min(1), (1, 0));
+        axes.push(Axis { len: 1, stride: 0 });
     }
     let mut params = vec![output.len as u32, options.offset as u32];
-    params.extend(axes[1..].iter().map(|&(size, _)| size as u32));
-    params.extend(axes.iter().map(|&(_, stride)| stride as u32));
+    params.extend(axes[1..].iter().map(|axis| axis.len as u32));
+    params.extend(axes.iter().map(|axis| axis.stride as u32));
     let workgroups = output.len.div_ceil(CHUNK);
     recorder.dispatch(&kernels::REARRANGE, &params, &[x], output, workgroups)
 }

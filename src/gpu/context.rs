@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ops::HalfPrecision;
 use crate::runtime::NATIVE;
 
-/// Features requested if the adapter has them. Custom kernels and later ones may rely on what
+/// Features requested if the adapter has them. Custom kernels and later kernels may rely on the features that
 /// `DeviceInfo` reports.
 const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
@@ -35,13 +35,13 @@ pub(crate) struct Gpu {
     pub(super) state: TargetState,
 }
 
-/// The limits that dispatches keep to; the pool knows those of buffers.
+/// The limits of dispatches. The pool has the limits of buffers.
 pub(super) struct Limits {
     /// Most workgroups along one side of a dispatch.
     pub(super) workgroups: usize,
     /// The alignment of offsets into a uniform buffer, in bytes.
     pub(super) uniform_alignment: usize,
-    /// Bytes of memory that a workgroup's invocations share.
+    /// The number of bytes of memory that a workgroup's invocations share.
     pub(super) workgroup_memory: usize,
     /// Most invocations of a workgroup.
     pub(super) invocations: usize,
@@ -69,7 +69,7 @@ impl Adapter {
 }
 
 impl Gpu {
-    /// A device that nobody else has.
+    /// A device that no other code uses.
     pub(super) fn own(
         device: wgpu::Device,
         queue: wgpu::Queue,
@@ -185,8 +185,8 @@ impl Gpu {
     }
 }
 
-/// Returns the largest workgroup. Workgroups beyond the guaranteed size lie along the first side;
-/// browsers have none.
+/// Returns the size of the largest workgroup. Workgroups beyond the guaranteed size extend along the first axis.
+/// Browsers have no such workgroups.
 fn most_invocations(limits: &wgpu::Limits) -> u32 {
     if !NATIVE {
         return limits.max_compute_invocations_per_workgroup;

@@ -31,7 +31,7 @@ pub(super) fn convolve2d(
     any(recorder, inputs, output, conv)
 }
 
-/// Columns of kernels whose rows add up as a whole (`convolve2d.wgsl`).
+/// The largest number of columns of kernels whose rows are added up as a whole (`convolve2d.wgsl`).
 const SHORT: usize = 64;
 
 /// Returns the number of loop rounds of the kernel for any stride, accurate to one in a hundred.
@@ -53,8 +53,9 @@ fn any(
     output: &GpuBuffer,
     conv: &Conv2d,
 ) -> Result<()> {
-    /// Sides of an invocation's tile, and tiles of a workgroup.
+    /// The side of an invocation's tile.
     const SIDE: usize = 4;
+    /// The number of tiles of a workgroup.
     const TILES: usize = 64;
     let (output_rows, output_cols) = conv.output_shape();
     let (top, left) = conv.padding_before();

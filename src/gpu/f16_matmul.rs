@@ -61,7 +61,7 @@ pub(super) fn suits(gpu: &Gpu, [m, k, n]: [usize; 3]) -> bool {
     is_used(gpu) && m > 1 && n > 1 && fits()
 }
 
-/// Records a matmul of row-major matrices, none of which is empty. Both operands are rounded to f16
+/// Records a matmul of row-major matrices, which must not be empty. Both operands are rounded to f16
 /// and padded to whole tiles first. The result is padded, too, if it has no whole tiles or if an
 /// operation is fused after it.
 pub(super) fn matmul(

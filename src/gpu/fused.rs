@@ -1,10 +1,9 @@
 //! Elementwise operations within other kernels: WGSL put together from functions that are
 //! valid each by itself, as the tests of `kernels.rs` show.
 //!
-//! A kernel reads its operands by `before0` and `before1` and passes what it stores through
-//! `after`. Where a graph computes an operand on the way, or goes on with the result, a function
-//! that does so takes the place of the kernel's own. Buffers that it reads are bound after the kernel's,
-//! and its parameters stand after the kernel's.
+//! A kernel reads its operands by `before0` and `before1` and passes each result through `after` before it stores it.
+//! Where a graph computes an operand on the way, or goes on with the result, a function that does so takes the place of
+//! the kernel's own. Buffers that it reads are bound after the kernel's, and its parameters stand after the kernel's.
 
 mod custom;
 
@@ -17,14 +16,14 @@ use crate::error::{Error, Result};
 use crate::graph::{Chain, Operand, Repeated, Step};
 use crate::ops::{Cycle, Op};
 
-/// Words of a kernel's own parameters at most; those of elementwise operations follow.
+/// The largest number of words of a kernel's own parameters; those of elementwise operations follow.
 pub(super) const KERNEL_PARAMS: usize = 16;
 
-/// What runs with the kernels of an operation.
+/// The chains that run with the kernels of an operation.
 pub(super) struct Fusion<'a> {
     /// For each operand the chain that computes it, and then the one that follows the kernel.
     pub(super) chains: Vec<&'a Chain>,
-    /// What the chains read.
+    /// The buffers that the chains read.
     pub(super) inputs: Vec<GpuBuffer>,
 }
 
@@ -33,19 +32,20 @@ pub(super) struct Fusion<'a> {
 pub(crate) struct FusedCode {
     /// The functions that replace the kernel's own, and those that they call.
     functions: String,
-    /// Which of the kernel's own they replace.
+    /// The names of the kernel's own functions that they replace.
     replaced: Vec<String>,
     items: Vec<Text>,
-    /// Operations whose functions are among them.
+    /// Operations whose functions are in `functions`.
     defined: Vec<&'static str>,
     /// Functions of the user's own.
     customs: Vec<String>,
-    /// Declarations of the parameters, and their bits.
+    /// The declarations of the parameters.
     fields: String,
+    /// The bits of the parameters.
     pub(super) params: Vec<u32>,
-    /// Whether one of them is 0 for [`FusedCode::make_opaque`].
+    /// Whether one of the parameters is 0 for [`FusedCode::make_opaque`].
     has_zero: bool,
-    /// Which inputs are bound after the kernel's own buffers, and how they are declared.
+    /// The inputs that are bound after the kernel's own buffers, with their declarations.
     pub(super) bound: Vec<(usize, &'static str)>,
     /// Inputs that are read in a pattern, with the numbers of their parameters.
     repeats: Vec<(Repeated, String)>,
@@ -110,18 +110,18 @@ impl FusedCode {
         }
     }
 
-    /// Whether the kernel's text stays as it is.
+    /// Whether the kernel's text does not change.
     pub(super) fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// Lets a chain compute what the kernel's input at `place` holds.
+    /// Lets a chain compute the elements of the kernel's input at `place`.
     pub(super) fn before(&mut self, place: usize, chain: &Chain) -> Result<()> {
         let name = format!("before{place}");
         self.function(&name, "i: u32", None, chain)
     }
 
-    /// Lets a chain go on with what the kernel stores, which stands for `given`.
+    /// Lets a chain continue from the value that the kernel stores, which stands for `given`.
     pub(super) fn after(&mut self, given: Operand, chain: &Chain) -> Result<()> {
         self.function("after", "i: u32, value: real", Some(given), chain)
     }
@@ -180,7 +180,7 @@ impl FusedCode {
         Ok(format!("{name}({operands})"))
     }
 
-    /// What a step reads at `i`, a comma after each.
+    /// The operands that a step reads at `i`, each followed by a comma.
     fn operands(&mut self, step: &Step, given: Option<Operand>, repeats: &[Repeated]) -> String {
         let mut operands = String::new();
         for &operand in &step.operands {
@@ -228,7 +228,7 @@ impl FusedCode {
         self.params.push(bits);
     }
 
-    /// An expression for what a step reads at `i`.
+    /// An expression for the operand that a step reads at `i`.
     fn operand(
         &mut self,
         operand: Operand,
@@ -293,7 +293,7 @@ impl FusedCode {
         })
     }
 
-    /// The kernel's text with all of this in it.
+    /// Returns the kernel's text with the fused code in it.
     pub(super) fn source(&self, kernel: &Kernel) -> String {
         let added = self
             .items
@@ -322,7 +322,7 @@ impl FusedCode {
     }
 }
 
-/// Whether an operation adds, or may be part of what is added.
+/// Whether an operation adds, or may compute a term of a sum.
 fn is_sum(op: &Op) -> bool {
     if matches!(op, Op::Custom(_)) {
         return true;

@@ -21,7 +21,7 @@ enum Loss {
 }
 
 impl Health {
-    /// Watches a device that no one else watches.
+    /// Begins to watch a device that is not watched yet.
     pub(super) fn watch(device: &wgpu::Device) -> Self {
         let health = Self::default();
         let lost = health.lost.clone();

@@ -8,21 +8,21 @@ mod tests;
 #[cfg(all(target_arch = "wasm32", relampago_package, feature = "js"))]
 pub(super) use on_demand::load;
 
-/// A piece of the shaders' text, from a place to another.
+/// A piece of the shaders' text: the bytes from the first position up to the second.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Text(usize, usize);
 
-/// An entry point and where its text comes from.
+/// An entry point, with the pieces of its text.
 pub(super) struct Kernel {
-    /// By which pipelines are cached.
+    /// The key by which pipelines are cached.
     pub(super) index: usize,
     pub(super) name: &'static str,
-    /// Bindings that are read. One that is written follows them.
+    /// The number of bindings that are read. The binding that is written follows them.
     pub(super) inputs: usize,
-    /// How many of those are uniform: the last one, if any.
+    /// The number of uniform bindings among the inputs: 1 if the last one is uniform, 0 otherwise.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) uniforms: usize,
-    /// Whether what runs before and after it works on vectors of four values.
+    /// Whether operations fused before and after it work on vectors of four values.
     pub(super) vectors: bool,
     /// Whether it stays within bounds by itself.
     pub(super) unchecked: bool,
@@ -41,9 +41,9 @@ pub(super) struct Kernel {
 pub(super) struct Function {
     /// The operation's name.
     pub(super) name: &'static str,
-    /// `#` stands for the place of the first of its parameters, if it has any.
+    /// `#` stands for the position of its first parameter, if it has any.
     pub(super) text: Text,
-    /// What it needs of the library.
+    /// The declarations of the library that it needs.
     pub(super) items: &'static [Text],
 }
 

@@ -11,10 +11,11 @@ use crate::ops::ConvLayer;
 use crate::ops::shape::check_limit;
 use crate::runtime::NATIVE;
 
-/// Invocations of a workgroup of the kernel for any layer, and the filters and positions of the
-/// result that each computes.
+/// The number of invocations of a workgroup of the kernel for any layer.
 const WORKGROUP: usize = 64;
+/// The number of filters that an invocation computes.
 const FILTERS: usize = 4;
+/// The number of positions of the result that an invocation computes.
 const PLACES: usize = 4;
 
 /// The largest number of weights of a filter that the matmul kernels can index.

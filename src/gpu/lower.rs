@@ -8,9 +8,9 @@ use super::row_ops;
 use crate::error::{Error, Result};
 use crate::ops::{Attention, Matmul, Op, Rearrange, Rope};
 
-/// Invocations in the workgroup of every kernel that has but one size of it.
+/// The number of invocations of a workgroup, for every kernel with a fixed size of workgroups.
 pub(super) const WORKGROUP: usize = 256;
-/// Vectors of four values that a workgroup of the elementwise kernel computes.
+/// The number of vectors of four values that a workgroup of the elementwise kernel computes.
 const VECTORS_A_WORKGROUP: usize = 2 * WORKGROUP;
 /// The largest number of workgroups of a reduction's first dispatch, so that one workgroup can
 /// reduce the rest. Software adapters, whose workgroups have four invocations and run one after the
@@ -19,14 +19,14 @@ const VECTORS_A_WORKGROUP: usize = 2 * WORKGROUP;
 const MAX_PARTIALS: usize = 1024;
 const MAX_SOFTWARE_PARTIALS: usize = 32;
 const MAX_VALUES_PER_SOFTWARE_PARTIAL: usize = 1 << 15;
-/// Values that a workgroup of a reduction should have at least, to be worth a second dispatch.
+/// The least number of values per workgroup of a reduction that is worth a second dispatch.
 const MIN_VALUES_PER_PARTIAL: usize = 8192;
 /// Side of a workgroup's tile of the transpose kernel.
 const TRANSPOSE_TILE: usize = 16;
-/// Elements that a workgroup of the kernels for gathering and rotating writes.
+/// The number of elements that a workgroup of the kernels for gathering and rotating writes.
 pub(super) const CHUNK: usize = 1024;
 
-/// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
+/// The kinds of `lib/reduce.wgsl`, each with its identity element.
 #[derive(Clone, Copy)]
 struct Reduction {
     kind: u32,
@@ -114,7 +114,7 @@ pub(super) fn lower(
     }
 }
 
-/// Elementwise operations, the first of which reads `x`.
+/// Elementwise operations; the first reads `x`.
 pub(super) fn elementwise(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,

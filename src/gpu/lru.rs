@@ -17,7 +17,7 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K, V: Clone> Recent<K, V> {
-    /// Returns the object whose key is the `same`, or makes one.
+    /// Returns the object for whose key `same` returns true, or makes one.
     pub(super) fn get(
         &self,
         same: impl Fn(&K) -> bool,

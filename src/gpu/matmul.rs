@@ -9,10 +9,11 @@ use crate::error::Result;
 
 /// A tile size of C, and the kernels in which a workgroup computes one tile.
 pub(super) struct Family {
-    /// Rows and columns of a tile.
+    /// The number of rows, and of columns, of a tile.
     side: usize,
-    /// Bytes of workgroup memory, and invocations.
+    /// The number of bytes of workgroup memory.
     memory: usize,
+    /// The number of invocations.
     invocations: usize,
     /// Kernels for `k` and `n` that are multiples of 4, and for any.
     aligned: &'static Kernel,

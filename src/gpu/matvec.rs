@@ -7,19 +7,22 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::subgroups;
 use crate::error::Result;
 
-/// Depths from which a row of A keeps a workgroup busy as vectors, and values from which B does.
+/// The least length with which a row of `A`, as vectors, keeps a workgroup busy.
 const LONG_ROW: usize = 64;
+/// The least number of values with which `B` does.
 const MANY_VALUES: usize = 1 << 16;
 /// The values of `k` for which a subgroup computes a row, and not a workgroup, if the adapter has
 /// subgroups. On an H200, matrices of one size took a fifth of the time with rows of 64, a quarter
 /// with 256, the same with 2,048, and a sixth more with 4,096; rows of 16 took as long as with
 /// tiles.
 const SHORT_ROWS: std::ops::RangeInclusive<usize> = 16..=1024;
-/// Columns of a workgroup of `matvec_cols`, and the least depths for each.
+/// The number of columns of a workgroup of `matvec_cols`.
 const COLUMNS: usize = 128;
+/// The least depth for each of its workgroups.
 const LEAST_SLICE: usize = 64;
-/// Invocations of a workgroup of `matvec_subgroups`, and rows of each of its subgroups.
+/// The number of invocations of a workgroup of `matvec_subgroups`.
 const WORKGROUP: usize = 256;
+/// The number of rows of each subgroup of `matvec_subgroups`.
 const ROWS: usize = 2;
 
 /// The splits of a row times B, by name: the number of workgroups to aim for. The first is the

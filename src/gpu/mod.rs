@@ -77,7 +77,7 @@ use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;
 
-/// A GPU that its users share.
+/// A GPU that several users share.
 pub(crate) type SharedGpu = Arc<Gpu>;
 
 /// The interface of the GPU back-end to the rest of the crate. Lengths are validated.
@@ -164,7 +164,7 @@ impl Gpu {
     }
 }
 
-/// A plan of one operation on inputs of its own, by their lengths.
+/// Returns a plan of one operation, with inputs of these lengths.
 fn single(op: &Op, lens: &[usize], len: usize) -> (Plan, Texts) {
     let placeholders = lens.iter().enumerate().map(|(place, &len)| Node {
         source: Source::Placeholder(place),

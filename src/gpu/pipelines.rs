@@ -8,7 +8,7 @@ use super::kernels::{KERNELS, Kernel};
 #[cfg(not(target_arch = "wasm32"))]
 use super::target::PipelineFile;
 
-/// Bytes of a dispatch's parameters.
+/// The number of bytes of a dispatch's parameters.
 pub(super) const PARAMS_SIZE: u64 = 256;
 
 /// The least size of a storage buffer in bytes, a vector. It is given to wgpu, so that it need not
@@ -30,7 +30,7 @@ pub(super) struct Shape {
     outputs: usize,
     /// The number of further read-only buffers.
     extras: usize,
-    /// Whether the last input is a uniform buffer, of as many bytes as parameters are.
+    /// Whether the last input is a uniform buffer of [`PARAMS_SIZE`] bytes.
     #[cfg(not(target_arch = "wasm32"))]
     uniform: bool,
 }
@@ -83,8 +83,8 @@ type BindGroupKey = Vec<u64>;
 
 type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
 
-/// A kernel whose text is put together at run time, by the conventions of all others: uniform
-/// parameters, inputs, outputs.
+/// A kernel whose text is composed at run time, with the conventions of all kernels: uniform parameters, inputs,
+/// outputs.
 pub(super) struct Composed {
     pub(super) name: &'static str,
     pub(super) source: Cow<'static, str>,
@@ -215,8 +215,8 @@ impl Pipelines {
         }
     }
 
-    /// Forgets every bind group, and every pipeline whose text was put together at run time,
-    /// after an error that may have left some invalid.
+    /// Forgets every bind group, and every pipeline whose text was composed at run time, after an error that may have
+    /// left some invalid.
     pub(super) fn discard(&self) {
         lock(&self.bind_groups).clear();
         lock(&self.fused).clear();

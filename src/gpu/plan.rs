@@ -114,7 +114,7 @@ impl Gpu {
     }
 }
 
-/// A plan on its way, whose kernels are timed.
+/// A running plan whose kernels are timed.
 pub(crate) struct TimedPlan {
     gpu: Arc<Gpu>,
     submitted: Submitted,
@@ -163,8 +163,8 @@ fn spare_arguments(
     }
 }
 
-/// Values from outside where kernels read them: in memory of the GPU's if they are to `stay`, else
-/// where they are read but once. `None` where a kernel computes them.
+/// Returns values from outside in the memory in which kernels read them: in the GPU's own memory if they `stay`,
+/// otherwise in memory for a single read. Returns `None` if a kernel computes them.
 fn bring(
     recorder: &mut Recorder<'_>,
     binding: Binding<'_, GpuBuffer>,

@@ -1,4 +1,4 @@
-//! Buffers that are used again: no operation creates one that an earlier one has given back.
+//! Reuse of buffers: an operation takes a buffer that an earlier operation has given back, before it creates one.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,9 +15,9 @@ pub(super) enum Usage {
     Storage,
     /// Parameters of dispatches.
     Uniform,
-    /// Results on their way to the host.
+    /// Results that are copied to the host.
     Staging,
-    /// Values on their way from the host.
+    /// Values that are copied from the host.
     Upload,
     /// Operands of kernels in memory that the host writes.
     Input,
@@ -77,7 +77,7 @@ struct State {
     /// The unused buffers; few enough for a linear search.
     unused: Vec<UnusedBuffers>,
     unused_bytes: u64,
-    /// Buffers taken so far.
+    /// The number of buffers taken so far.
     taken: u64,
     /// The epoch, raised by [`Pool::discard_all`]. Buffers of an earlier epoch are not cached.
     epoch: u64,
@@ -247,7 +247,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Forgets every buffer, on loan or not, after an error that may have left some invalid.
+    /// Forgets every buffer, also those in use, after an error that may have left some invalid.
     pub(super) fn discard_all(&self) {
         let mut state = self.lock();
         state.unused.clear();

@@ -1,4 +1,4 @@
-//! Results on their way from the GPU to the host, without blocking an async caller.
+//! Copies results from the GPU to the host, without blocking an async caller.
 
 #[cfg_attr(target_arch = "wasm32", path = "readback/browser.rs")]
 #[cfg_attr(not(target_arch = "wasm32"), path = "readback/native.rs")]

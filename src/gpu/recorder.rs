@@ -81,7 +81,7 @@ impl GpuBuffer {
     }
 }
 
-/// Uploads and dispatches on their way to one submission.
+/// Collects uploads and dispatches for one submission.
 ///
 /// Lives between two awaits, never across one: the error scopes it opens belong to a thread.
 pub(crate) struct Recorder<'g> {
@@ -110,7 +110,7 @@ struct Step {
     grid: (u32, u32),
 }
 
-/// Dispatches of a plan that is repeated before they are submitted.
+/// The number of dispatches after which the commands of a repeated plan are submitted.
 const MAX_STEPS: usize = 1024;
 
 const PARAM_WORDS: usize = PARAMS_SIZE as usize / 4;
@@ -131,12 +131,12 @@ impl<'g> Recorder<'g> {
         })
     }
 
-    /// Returns whether enough work is recorded for a submission of its own.
+    /// Returns whether enough work is recorded to submit it.
     pub(super) fn is_long(&self) -> bool {
         self.steps.len() >= MAX_STEPS
     }
 
-    /// The kernel that was measured to be the fastest for something, if any was.
+    /// Returns the kernel that was measured to be the fastest for a key, if there is a measurement.
     pub(super) fn fastest(&self, key: Key) -> Option<String> {
         match self.raced {
             Some(name) => Some(name.to_owned()),
@@ -144,7 +144,7 @@ impl<'g> Recorder<'g> {
         }
     }
 
-    /// A buffer of `len` values, whose contents are arbitrary.
+    /// Returns a buffer of `len` values with arbitrary contents.
     pub(super) fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
         self.allocate_for(Usage::Storage, len)
     }
@@ -157,7 +157,7 @@ impl<'g> Recorder<'g> {
         }
     }
 
-    /// Lets steps to come have a temporary buffer that those so far are done with.
+    /// Lets later steps reuse a temporary buffer that earlier steps no longer need.
     pub(super) fn give_back(&mut self, temporary: GpuBuffer) {
         self.spare.push(temporary);
     }

@@ -8,7 +8,7 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::tune::Key;
 use crate::error::Result;
 
-/// Values that a workgroup should have at least of a long row, to be worth a second dispatch.
+/// The least number of values of a long row per workgroup that is worth a second dispatch.
 const MIN_VALUES_PER_CHUNK: usize = 2048;
 /// The largest number of chunks of a row; every workgroup of the second dispatch combines all of
 /// them, with few invocations on a software adapter. There are more if a chunk would exceed this
@@ -18,7 +18,7 @@ const MAX_SOFTWARE_CHUNKS: usize = 64;
 const MAX_VALUES_PER_SOFTWARE_CHUNK: usize = 1 << 17;
 /// The longest row that is left to one workgroup, unless there are many rows.
 const MAX_SINGLE_ROW: usize = 8192;
-/// Rows that keep a GPU busy with a workgroup each.
+/// The number of rows that keep a GPU busy with a workgroup each.
 const MANY_ROWS: usize = 128;
 
 /// The kernels of an operation on rows.
@@ -114,7 +114,7 @@ pub(super) fn norm(
     )
 }
 
-/// Elements that a workgroup ranks in one dispatch at most, unless a row has more.
+/// The largest number of elements that a workgroup ranks in one dispatch, unless a row has more.
 const MAX_RANKED: usize = 1 << 17;
 
 /// Records the indices of each row's `k` largest elements. Every rank takes a pass over the row, and several ranks are
@@ -178,8 +178,8 @@ impl Family {
         recorder.dispatch(self.apply, &params, &inputs, output, workgroups)
     }
 
-    /// The kernel whose workgroups each do whole rows, if one should, and how many: one that holds
-    /// them in registers, or one that reads them three times.
+    /// Returns the kernel whose workgroups compute whole rows, if such a kernel is worthwhile, and the number of rows
+    /// per workgroup. The kernel holds rows in registers or reads them three times.
     fn row_kernel(
         &self,
         recorder: &Recorder<'_>,
@@ -204,8 +204,8 @@ impl Family {
         whole.then_some((self.row, 1))
     }
 
-    /// The kernels that hold such a row in registers, and how many rows a workgroup: those of
-    /// the smallest workgroup first, and of two alike the one with subgroups.
+    /// Returns the kernels that hold rows of this length in registers, with the number of rows per workgroup. Small
+    /// workgroups come first, and among equal ones the kernel with subgroups.
     #[cfg(not(target_arch = "wasm32"))]
     fn held_kernels(
         &self,
@@ -234,7 +234,8 @@ impl Family {
         held.map(|(_, _, rows, kernel)| (kernel, rows))
     }
 
-    /// All kernels whose workgroups could each do whole rows of such a length, and how many.
+    /// Returns all kernels whose workgroups can compute whole rows of this length, with the number of rows per
+    /// workgroup.
     #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
     fn whole_rows(&self, gpu: &Gpu, cols: usize) -> impl Iterator<Item = (&'static Kernel, usize)> {
         #[cfg(not(target_arch = "wasm32"))]

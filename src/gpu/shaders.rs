@@ -26,8 +26,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     kernels.chain(texts).chain(functions)
 }
 
-/// Returns the text of a kernel, as it is without other operations that batches fuse into it; `None` if there is no
-/// kernel of this name.
+/// Returns the text of a kernel without the operations that batches fuse into it; `None` if there is no kernel of this
+/// name.
 pub fn source(name: &str) -> Option<String> {
     if let Some(kernel) = ALL.iter().find(|kernel| kernel.name == name) {
         return Some(FusedCode::new(kernel).source(kernel));

@@ -22,19 +22,19 @@ use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
 use block_weights::{F16_TILE, Part, Tile};
 
-/// Invocations of a workgroup, each of which has an element.
+/// The number of invocations of a workgroup; each has an element.
 const WORKGROUP: usize = 64;
 
-/// Invocations of a workgroup of a product with few rows.
+/// The number of invocations of a workgroup of a product with few rows.
 const MOST_LANES: usize = 128;
 
 /// The rows of weights that one of them multiplies by at a time.
 const ROWS_OF_A_LANE: usize = 4;
 
-/// Rows of weights that give enough workgroups if 32 invocations share them.
+/// The number of rows of weights that give enough workgroups if 32 invocations share them.
 const MANY_ROWS: usize = 8192;
 
-/// Tiles of 64 by 64 that keep a GPU busy.
+/// The number of tiles of 64 by 64 that keep a GPU busy.
 const MANY_TILES: usize = 96;
 
 /// The number of rows from which on tiles take less time than each row alone, which keeps more of a hardware GPU busy: on an
@@ -105,10 +105,10 @@ impl StepBackend for Arc<Gpu> {
 pub(crate) struct GpuPass<'g>(Recorder<'g>);
 
 impl GpuPass<'_> {
-    /// Returns the invocations that share rows of weights in a product with few rows.
+    /// Returns the number of invocations that share a row of weights in a matmul with few rows.
     ///
-    /// Many for few rows keep a GPU busy; where rows are many anyway, few of them take less time to add up what they
-    /// have. A software adapter adds up one by one.
+    /// With few rows, many invocations per row keep a GPU busy. With many rows, few invocations per row need less time
+    /// to add up their sums. A software adapter adds up one by one.
     fn lanes(&self, rows: usize) -> usize {
         if self.0.gpu.adapter().software {
             16

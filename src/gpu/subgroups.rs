@@ -18,8 +18,9 @@ struct Family {
 }
 
 const COLUMNS: usize = 8;
-/// Invocations of a workgroup, and the least of a subgroup.
+/// The number of invocations of a workgroup.
 const WORKGROUP: usize = 64;
+/// The least number of invocations of a subgroup.
 const LEAST: usize = 8;
 
 /// More rows take fewer reads, and more registers.

@@ -85,8 +85,8 @@ impl Gpu {
         Ok(values)
     }
 
-    /// Reduces a matrix that is not empty to one value: tiles of the results of tiles, in one
-    /// submission.
+    /// Reduces a matrix that is not empty to one value, in one submission: first its tiles, then tiles of their
+    /// results, and so on.
     pub(crate) async fn fold_all_tiles(
         self: &Arc<Self>,
         fold: &Fold,

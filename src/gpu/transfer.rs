@@ -42,7 +42,7 @@ fn write_bytes(mut target: wgpu::WriteOnly<'_, [u8]>, bytes: &[u8]) {
     target.copy_from_slice(bytes);
 }
 
-/// Copies values from a view of a mapped buffer to `out`, as many as it has elements.
+/// Fills `out` with values from a view of a mapped buffer.
 pub(super) fn read(view: &[u8], out: &mut [MaybeUninit<f32>]) {
     #[cfg(all(feature = "threads", not(target_arch = "wasm32")))]
     if view.len() >= 2 * CHUNK {

@@ -16,7 +16,7 @@ use crate::ops::shape::check_limit;
 use crate::ops::{Matmul, Op};
 use crate::runtime::{NATIVE, seconds};
 
-/// Turns of the candidates, the shortest of which counts for each.
+/// The number of turns of each candidate; its shortest time counts.
 const ROUNDS: usize = 5;
 /// Seconds that a turn should last at least, so that a submission's own time does not count, nor
 /// how rarely browsers look for results; and most operations of a turn.
@@ -112,7 +112,7 @@ impl Gpu {
         Ok(shortest)
     }
 
-    /// Submits `runs` runs. Returns the seconds until they are done.
+    /// Submits `runs` runs. Returns the number of seconds until they have finished.
     fn turn(
         self: &Arc<Self>,
         name: &'static str,

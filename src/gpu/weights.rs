@@ -10,13 +10,14 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::{Error, Result};
 use crate::ops::CachedMatmul;
+use crate::runtime::OnOneThread;
 use crate::tensor::BoundView;
 use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
 
-/// Rows of a workgroup's part of the result, which has the columns of a group.
+/// The number of rows in a workgroup's part of the result. The part has the columns of one group.
 const ROWS: usize = 4;
 
-/// Rows from which a product by cooperative matrices, whose tiles have 128, is the faster one.
+/// The number of rows from which a matmul by cooperative matrices is faster, although their tiles have 128 rows.
 const MANY_ROWS: usize = 8;
 
 /// The number of rows from which it is faster to dequantize all weights into an `f32` buffer first.
@@ -162,7 +163,8 @@ pub(super) fn multiply_cached(
     c: &GpuBuffer,
 ) -> Result<()> {
     let (what, owner) = ("weights", "back-end");
-    let weights = call.weights::<GpuWeights>();
+    let weights = call.weights::<OnOneThread<GpuWeights>>();
+    let weights = weights.and_then(OnOneThread::get);
     let weights = weights.ok_or(Error::Foreign { what, owner })?;
     weights.multiply(recorder, a, c, call.shape())
 }
@@ -192,7 +194,7 @@ impl GpuWeights {
         words * size_of::<u32>()
     }
 
-    /// Records a product; by the tiles, where there are some and rows enough.
+    /// Records a matmul. It uses the f16 tiles if they exist and there are enough rows.
     fn multiply(
         &self,
         recorder: &mut Recorder<'_>,

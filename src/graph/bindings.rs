@@ -3,7 +3,7 @@
 /// Values that no kernel of a plan computes, for a back-end whose buffers are `B`.
 #[derive(Clone)]
 pub(crate) enum Binding<'a, B> {
-    /// A kernel computes the node, or nobody needs it.
+    /// A kernel computes the node, or no result needs it.
     Nothing,
     /// Values in the host's memory.
     Values(&'a [f32]),

@@ -3,11 +3,11 @@
 /// The penalties of tokens that have occurred.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Penalties {
-    /// Divides positive logits and multiplies negative ones; 1 is none.
+    /// Divides positive logits and multiplies negative ones; 1 is no penalty.
     pub(crate) repetition: f32,
-    /// Is subtracted.
+    /// The number that is subtracted if the token occurred.
     pub(crate) presence: f32,
-    /// Is subtracted once for each time that the token occurred.
+    /// The number that is subtracted once for each time that the token occurred.
     pub(crate) frequency: f32,
 }
 
@@ -32,7 +32,7 @@ impl Penalties {
     }
 }
 
-/// A token's bias, which is added to its logit, and how many times it occurred.
+/// A token's bias, which is added to its logit, and the number of times that it occurred.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
     pub(crate) token: u32,
@@ -57,7 +57,7 @@ impl Change {
 /// How tokens are chosen one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Choices {
-    /// The changes of logits by what has occurred before the first one.
+    /// The changes of logits by the tokens that occurred before the first chosen one.
     pub(crate) changes: Vec<Change>,
     pub(crate) penalties: Penalties,
     /// The tokens that may be chosen if not all may, as bits: bit `token % 32` of word `token / 32`. They are those of the
@@ -69,20 +69,20 @@ pub(crate) struct Choices {
 
 /// Changes of logits in a back-end's memory.
 pub(crate) struct Changes<B> {
-    /// As [`Change::list`] returns them.
+    /// The changes, in the form that [`Change::list`] returns.
     pub(crate) list: B,
     /// The number of changes.
     pub(crate) len: usize,
     pub(crate) penalties: Penalties,
 }
 
-/// The most tokens that are chosen one after the other before the host learns of the first.
+/// The largest number of tokens that are chosen one after the other before the host learns of the first.
 pub(crate) const AHEAD: usize = 8;
 
 /// The likeliest tokens that back-ends rank. A draw within a larger `top_k` needs all logits.
 pub(crate) const RANKED: usize = 64;
 
-/// The limits of the tokens to choose from, as [`Sampling`](crate::llm::Sampling) has them.
+/// The limits of the tokens to choose from; [`Sampling`](crate::llm::Sampling) describes them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Divides logits; not 0.
@@ -93,7 +93,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Returns how many of the ranked tokens may be drawn of `len`, and whether the limits leave out all others.
+    /// Returns the number of ranked tokens that may be drawn, of `len` tokens, and whether the limits exclude all
+    /// others.
     pub(crate) fn ranked(&self, len: usize) -> (usize, bool) {
         let most = match self.top_k {
             0 => len,

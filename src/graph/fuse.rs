@@ -6,17 +6,17 @@ use super::memory_plan;
 use super::node::{Node, live_by};
 use crate::ops::{Cycle, Op};
 
-/// The largest number of inputs of a kernel. WebGPU guarantees eight storage buffers; an operation
-/// that is not elementwise binds up to three of its own, besides those that chains read. A norm's
-/// gain and bias count as inputs and are not read by chains.
+/// The largest number of inputs of a kernel. WebGPU guarantees eight storage buffers; an operation that is not
+/// elementwise binds up to three of its own, besides the buffers that chains read. A norm's gain and bias count as
+/// inputs and are not read by chains.
 const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters, up to two each and one for all,
 /// must fit beside the others'.
 pub(crate) const MAX_STEPS: usize = 23;
 
-/// Operations that run together, of which only the last one's result is written.
+/// Operations that run together; only the result of the last one is written.
 pub(crate) struct Kernel {
-    /// The nodes computed, the last of them the one that is written.
+    /// The computed nodes. The last one is written.
     pub(crate) members: Vec<usize>,
     /// The nodes read.
     pub(crate) inputs: Vec<usize>,
@@ -25,7 +25,7 @@ pub(crate) struct Kernel {
     pub(crate) chain: Chain,
 }
 
-/// An operation that does not go value by value.
+/// An operation that is not elementwise.
 pub(crate) struct Head {
     pub(crate) node: usize,
     /// The chain that computes each operand.
@@ -42,7 +42,7 @@ pub(crate) struct Chain {
     pub(crate) blocks: usize,
 }
 
-/// An input of which an element is read at several indices: `inputs[input][i / inner % len]`.
+/// An input whose elements are read at several indices each: `inputs[input][i / inner % len]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Repeated {
     pub(crate) input: usize,
@@ -156,8 +156,8 @@ pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Ker
     kernels
 }
 
-/// Returns the operands of a node. An elementwise operation of a `fused` graph reads what is repeated where it lies,
-/// except that it has one operand at least that is as long as its result.
+/// Returns the operands of a node. An elementwise operation of a `fused` graph reads a repeated operand in place. At
+/// least one of its operands must be as long as its result.
 fn reads(nodes: &[Node], node: usize, fused: bool) -> Vec<Read> {
     let plain = |&node: &usize| Read { node, cycle: None };
     let Some((op, inputs)) = nodes[node].operation() else {
@@ -263,8 +263,8 @@ impl<'a> Fuser<'a> {
         inputs
     }
 
-    /// The draft that a node can be computed in, with its role: the one that has all of its
-    /// users, if each of them takes its values in the same role.
+    /// Returns the draft in which a node can be computed, with its role: the draft that contains all users of the node,
+    /// if each of them reads its values in the same role.
     fn joins(&self, node: usize) -> Option<(usize, Role)> {
         let (user, operand) = *self.users[node].first()?;
         let (draft, role) = self.taken(user, operand)?;
@@ -342,7 +342,7 @@ impl<'a> Fuser<'a> {
         }
     }
 
-    /// A step of the chain that consists of the nodes `steps`. Inputs that it repeats are added to `repeats`.
+    /// Returns the step of a member in the chain of the nodes `steps`. Adds inputs that it repeats to `repeats`.
     fn step(
         &self,
         member: Member<'_>,

@@ -35,7 +35,7 @@ impl IndexArgument {
     /// Checks the values of the argument.
     ///
     /// # Errors
-    /// `InvalidArgument` with the first index that is none.
+    /// `InvalidArgument` with the first invalid index.
     pub(crate) fn check(&self, values: &[f32]) -> Result<()> {
         check_all(self.what, values, self.count)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ops::Op;
 
-/// One buffer and where its values come from.
+/// One buffer and the origin of its values.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) source: Source,

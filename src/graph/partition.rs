@@ -10,12 +10,12 @@ use crate::ops::{Conv2d, Matmul, Op, OpClass, Padding};
 pub(crate) struct Division {
     /// The number of rows to divide.
     pub(crate) rows: usize,
-    /// Values of the widest row that is read, computed or written.
+    /// The number of values of the widest row that is read, computed or written.
     pub(crate) width: usize,
     /// The inputs of each part, in the order of its placeholders.
     pub(crate) given: Vec<Given>,
     pieces: Vec<PartNode>,
-    /// The outputs among the pieces, and the values of their rows.
+    /// The outputs among the pieces, and the number of values of a row of each.
     outputs: Vec<(usize, usize)>,
 }
 

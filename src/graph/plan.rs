@@ -18,7 +18,7 @@ pub(crate) struct Plan {
     pub(crate) slots: Vec<usize>,
     /// The length of each slot.
     pub(crate) capacities: Vec<usize>,
-    /// The nodes asked for.
+    /// The requested nodes.
     pub(crate) outputs: Vec<usize>,
     /// The slot of each node that is written.
     homes: Vec<Option<usize>>,

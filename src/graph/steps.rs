@@ -11,7 +11,7 @@ use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 pub(crate) use cache_layout::{BufferCache, CacheLayout, StepCache};
 
-/// The most elements of a head for which back-ends have kernels.
+/// The largest number of elements of a head for which back-ends have kernels.
 const MAX_HEAD: usize = 256;
 
 /// The number of rows from which on most back-ends compute a product in tiles, without a norm.
@@ -20,19 +20,20 @@ pub(crate) const TILED_FROM: usize = 4;
 /// The tokens of a prompt that go through the layers at a time where that is on a CPU.
 pub(crate) const BLOCK: usize = 128;
 
-/// The tokens of a prompt that go through the layers at a time on a GPU, which as many fill.
+/// The number of a prompt's tokens that go through the layers at a time on a GPU. It is large enough to keep the GPU
+/// busy.
 pub(crate) const MOST_BLOCK: usize = 512;
 
-/// Positions that a workgroup goes through at a time in attention of one token.
+/// The number of positions that a workgroup goes through at a time in attention of one token.
 const ROUND: usize = 256;
 
-/// The most workgroups of attention whose positions are split, which keep a large GPU busy.
+/// The largest number of workgroups of attention with split positions. They keep a large GPU busy.
 const SPLIT_GROUPS: usize = 512;
 
-/// The most splits of a head, for which kernels have memory.
+/// The largest number of splits of a head. Kernels have memory for this number.
 const MOST_SPLITS: usize = 64;
 
-/// Weights that a thread multiplies at a time: rows are a multiple of them.
+/// The number of weights that a thread multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
 
 /// A back-end with kernels for the steps.
@@ -58,7 +59,8 @@ pub(crate) trait StepBackend: Clone {
     /// the host.
     const IS_GPU: bool = true;
 
-    /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
+    /// The largest number of tokens whose logits are computed at a time: each token has a logit for every token of the
+    /// vocabulary.
     const LOGIT_ROWS: usize = 8;
 
     /// Returns the tokens of a prompt that go through the layers at a time, at most [`MOST_BLOCK`].
@@ -112,11 +114,10 @@ pub(crate) struct StepKernels {
     pub(crate) attend_next: Option<[&'static str; 3]>,
 }
 
-/// Steps on their way to one submission. Buffers have at least as many elements as the steps read
-/// and write.
+/// Steps that are recorded for one submission. Buffers have at least as many elements as the steps read and write.
 ///
-/// Columns that lie beside each other in a buffer are written and read by steps of the same number of rows, so that a
-/// back-end may store them one after the other.
+/// Steps with the same number of rows write and read columns that lie beside each other in a buffer, so that a back-end
+/// may store the columns one after the other.
 pub(crate) trait StepPass: Sized {
     type Buffer;
     type Weights;
@@ -128,7 +129,7 @@ pub(crate) trait StepPass: Sized {
     /// Copies elements to the beginning of a buffer before all steps.
     fn write(&mut self, values: &[f32], to: &Self::Buffer) -> Result<()>;
 
-    /// Copies elements to a buffer of their own.
+    /// Copies elements to a new buffer.
     fn upload(&mut self, values: &[f32]) -> Result<Self::Buffer>;
 
     /// Submits the steps, and returns the first `len` elements of a buffer. Without a GPU the future runs them.
@@ -146,8 +147,8 @@ pub(crate) trait StepPass: Sized {
         rows: usize,
     ) -> Result<()>;
 
-    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm rows of `X` are normalised first, of which there must be fewer
-    /// than [`StepBackend::tiled_from`] returns.
+    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm, the rows of `X` are normalised first; their number must
+    /// then be below [`StepBackend::tiled_from`].
     fn multiply(
         &mut self,
         x: &Self::Buffer,
@@ -297,12 +298,12 @@ pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) tokens: usize,
     /// The heads of queries.
     pub(crate) heads: usize,
-    /// The heads of keys, which are as many as those of values.
+    /// The number of heads of keys, which is also that of values.
     pub(crate) kv_heads: usize,
     pub(crate) head_len: usize,
     /// The position of the first token.
     pub(crate) position: usize,
-    /// The rows of a head in the cache. Position `p` has row `p % capacity`.
+    /// The number of rows of a head in the cache. Position `p` has row `p % capacity`.
     pub(crate) capacity: usize,
     /// The gains of the norms of queries and of keys, and their epsilon.
     pub(crate) gains: Option<([&'a B; 2], f32)>,
@@ -348,12 +349,12 @@ pub(crate) enum Activation {
 #[derive(Clone, Copy)]
 pub(crate) struct Product {
     pub(crate) rows: usize,
-    /// Whether it is added to what the result's buffer holds.
+    /// Whether the product is added to the elements of the result's buffer.
     pub(crate) adds: bool,
     /// The factor of the product.
     pub(crate) scale: f32,
-    /// The activation of the first half of the matrix's rows, which multiplies the second half: the result has half as
-    /// many columns. Only where [`StepBackend::gates`] allows it.
+    /// The activation of the first half of the matrix's rows, which multiplies the second half: the result has half the
+    /// number of columns. Only where [`StepBackend::gates`] allows it.
     pub(crate) gate: Option<Activation>,
 }
 
@@ -394,7 +395,7 @@ impl<B, W> LowRankProduct<'_, B, W> {
     }
 }
 
-/// Attention of tokens to what is in the cache.
+/// Attention of tokens to the keys and values in the cache.
 #[derive(Clone, Copy)]
 pub(crate) struct Attention {
     pub(crate) tokens: usize,
@@ -411,7 +412,7 @@ pub(crate) struct Attention {
 }
 
 impl Attention {
-    /// Returns the workgroups that share the positions of a head. Each has at least [`ROUND`] of them, but for the last.
+    /// Returns the workgroups that share the positions of a head. Each except the last has at least [`ROUND`] of them.
     pub(crate) fn splits(&self) -> usize {
         let seen = (self.position + self.tokens).min(self.window.unwrap_or(usize::MAX));
         let most = (SPLIT_GROUPS / (self.tokens * self.heads).max(1)).clamp(1, MOST_SPLITS);

@@ -12,7 +12,7 @@ use super::error::{Work, begun, promise, to_js};
 use super::ops;
 use super::program::{JsProgram, described};
 use super::types::*;
-use crate::batch::{BufferId, GpuCommandBatch, Program};
+use crate::batch::{BufferId, GpuCommandBatch, Program, Runtime};
 use crate::error::{Error, Result};
 
 /// A list of recorded operations that run together by `execute`. Results are read afterwards. A
@@ -73,8 +73,7 @@ impl JsBatch {
         let ids = convert::list(outputs.into(), "outputs")
             .and_then(|outputs| buffer_ids(&outputs, outputs.length(), &["outputs"]));
         let prepared = self.with(|batch| batch.prepare(&ids?));
-        let work = async move { Ok(JsProgram::from(Program::new(prepared?).await?).into()) };
-        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+        promise(abort.as_ref(), compiled(prepared)).unchecked_into()
     }
 
     /// Records the operation at an index in the op table. `index.js` makes a method of each
@@ -160,6 +159,11 @@ impl JsBatch {
     }
 }
 
+/// Compiles the program of a batch that was prepared.
+pub(super) fn compiled(prepared: Result<Runtime>) -> Work {
+    Box::pin(async move { Ok(JsProgram::from(Program::new(prepared?).await?).into()) })
+}
+
 fn disposed() -> Error {
     let what = "GpuCommandBatch";
     Error::Disposed { what }
@@ -197,8 +201,8 @@ impl Drop for TakenBatch {
     }
 }
 
-/// The largest number of buffers of a batch in JavaScript: an id has 53 bits, of which 32 are the
-/// batch's.
+/// The largest number of buffers of a batch in JavaScript: an id has 53 bits, and the number of the batch takes 32 of
+/// them.
 const MAX_INDEX: u64 = 1 << 21;
 
 fn id_number(id: BufferId) -> Result<f64> {

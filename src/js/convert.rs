@@ -1,5 +1,5 @@
-//! Checked arguments from JavaScript. Nothing is coerced: what JavaScript makes of a wrong argument
-//! (NaN, a wrapped integer) would give a wrong result.
+//! Checked arguments from JavaScript. Nothing is coerced: a coerced argument (NaN, a wrapped integer) would give a
+//! wrong result.
 
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;

@@ -1,7 +1,6 @@
 //! `CustomOp` and its recording.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 
 use js_sys::{Array, Float32Array, Function};
 use wasm_bindgen::prelude::*;
@@ -13,6 +12,7 @@ use super::types::*;
 use crate::alloc::js_array as array;
 use crate::error::{Error, Result};
 use crate::ops::custom::CustomOp;
+use crate::runtime::OnOneThread;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
@@ -131,7 +131,7 @@ impl JsBatch {
 fn define(definition: &JsValue) -> Result<CustomOp> {
     let text = |key| convert::text(&get(definition, key), key);
     let value = get(definition, "function");
-    let function = value.dyn_into().map(OnOneThread);
+    let function = value.dyn_into().map(OnOneThread::<Function>::new);
     let function = function.map_err(|other| invalid("function", &other, "a function"))?;
     CustomOp::define(
         interned(&text("name")?),
@@ -139,6 +139,9 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
         names(definition, "parameters")?,
         &text("wgsl")?,
         Box::new(move |_, parameters, inputs, out| {
+            let function = function
+                .get()
+                .ok_or("a function of JavaScript runs on its own thread alone")?;
             let parameters = parameters.iter().map(|&value| JsValue::from(value));
             let memory = |error: crate::error::Error| error.to_string();
             // The function may have our memory grow, so it gets none of it.
@@ -148,7 +151,7 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
                 copies.push(&copy);
             }
             let results = array::zeros(out.len()).map_err(memory)?;
-            let applied = apply(function.get(), &copies, &parameters.collect(), &results);
+            let applied = apply(function, &copies, &parameters.collect(), &results);
             // It catches what the function throws; without a stack it cannot even begin.
             let failure = applied.unwrap_or_else(|_| Some("there is no stack left".to_owned()));
             if let Some(failure) = failure {
@@ -158,23 +161,6 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
             Ok(())
         }),
     )
-}
-
-/// A JavaScript function, marked as usable from any thread. The library requires that; the module
-/// has one thread.
-struct OnOneThread(Function);
-
-// SAFETY: without atomics a module has one thread.
-#[cfg(not(target_feature = "atomics"))]
-unsafe impl Send for OnOneThread {}
-// SAFETY: as above.
-#[cfg(not(target_feature = "atomics"))]
-unsafe impl Sync for OnOneThread {}
-
-impl OnOneThread {
-    fn get(&self) -> &Function {
-        &self.0
-    }
 }
 
 /// Returns a list of names; empty if the property is absent.
@@ -207,19 +193,20 @@ fn interned(text: &str) -> &'static str {
     TEXTS.with(|known| once(known, text))
 }
 
-type Interned<T> = RefCell<BTreeSet<&'static T>>;
+/// The values so far. Programs define few operations, so a list takes less code than a map and no more time.
+type Interned<T> = RefCell<Vec<&'static T>>;
 
 /// Returns the known value that equals this one, and adds it if there is none, so that equal values
 /// take memory once.
-fn once<T: Ord + ?Sized>(known: &Interned<T>, value: &T) -> &'static T
+fn once<T: PartialEq + ?Sized>(known: &Interned<T>, value: &T) -> &'static T
 where
     Box<T>: for<'a> From<&'a T>,
 {
     let mut known = known.borrow_mut();
-    if let Some(same) = known.get(value) {
+    if let Some(same) = known.iter().find(|&&own| own == value) {
         return same;
     }
     let made: &'static T = Box::leak(value.into());
-    known.insert(made);
+    known.push(made);
     made
 }

@@ -1,6 +1,6 @@
 //! `GpuDevice` and `DeviceBuffer`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
@@ -8,6 +8,7 @@ use wasm_bindgen::prelude::*;
 use super::batch::JsBatch;
 use super::convert::{self, get, invalid, set};
 use super::error::{Work, begun, promise, to_js};
+use super::graph;
 use super::ops;
 use super::simd;
 use super::types::*;
@@ -16,12 +17,16 @@ use crate::device::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::ops::{Op, OpClass};
+use crate::simd::pieces_among;
 
 /// A compute device: a GPU, or the CPU's SIMD instructions if there is no suitable GPU.
 #[wasm_bindgen(js_name = GpuDevice)]
 pub struct JsDevice {
     /// The device; `None` after `dispose`.
     device: RefCell<Option<GpuDevice>>,
+    /// The threads of another device, to which this one leaves what they divide; 1 without one.
+    others: Cell<usize>,
 }
 
 #[wasm_bindgen(js_class = GpuDevice)]
@@ -77,6 +82,7 @@ impl JsDevice {
         set(&object, "software", info.software);
         set(&object, "instructionSet", info.instruction_set.name());
         set(&object, "worker", false);
+        set(&object, "threads", info.threads as f64);
         set(
             &object,
             "maxBufferLength",
@@ -132,9 +138,9 @@ impl JsDevice {
     /// Runs the operation at an index in the op table at once if it runs on SIMD; otherwise returns
     /// undefined, and the caller uses `runOp`. `index.js` makes a method of each operation.
     ///
-    /// SIMD needs no event loop, and creating a promise here would take longer than a small
-    /// operation. The result is written to `into` if that is an array of its length, otherwise to a
-    /// new array.
+    /// After `leaveTo`, it also returns undefined for an operation that the threads of another device divide. SIMD needs no
+    /// event loop, and creating a promise here would take longer than a small operation. The result is written to `into` if
+    /// that is an array of its length, otherwise to a new array.
     #[wasm_bindgen(skip_typescript, js_name = runNow)]
     pub fn run_now(
         &self,
@@ -145,9 +151,19 @@ impl JsDevice {
         let result = self.handle().and_then(|device| {
             let op = ops::build(index, &arguments)?;
             let arrays = convert::arrays(op.inputs(), &arguments)?;
+            if self.leaves(&op, &arrays) {
+                return Ok(JsValue::UNDEFINED);
+            }
             simd::run(&device, &op, &arrays, into, &mut |_, _| Ok(()))
         });
         result.map_err(|error| to_js(&error))
+    }
+
+    /// Makes `runNow` leave a product or a convolution to another device if the `threads` of that device would divide it. Any
+    /// other operation takes less time than copies of its values.
+    #[wasm_bindgen(skip_typescript, js_name = leaveTo)]
+    pub fn leave_to(&self, threads: usize) {
+        self.others.set(threads);
     }
 
     /// Runs the operation at an index in the op table on the best back-end for it.
@@ -190,6 +206,14 @@ impl JsDevice {
         Ok(JsBatch::from(GpuCommandBatch::new(self.get()?)))
     }
 
+    /// Plans the graph of tensors, as `tensor/node.js` describes it.
+    #[wasm_bindgen(skip_typescript, js_name = planGraph)]
+    pub fn plan_graph(&self, words: JsValue) -> Promise {
+        let words = convert::copied(words, "words");
+        let work = words.and_then(|words| graph::plan(self.handle()?, &words));
+        promise(None, Box::pin(async move { work?.await }))
+    }
+
     /// Releases the device's memory. Buffers and batches keep what they need until they are
     /// disposed of as well. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
@@ -197,7 +221,8 @@ impl JsDevice {
     }
 }
 
-/// For the package's workers. The output of wasm-bindgen for bundlers, which has none, cannot name its module.
+/// Methods for the package's workers. The output of wasm-bindgen for bundlers has no workers, and cannot name its
+/// module.
 #[cfg(relampago_package)]
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {
@@ -211,11 +236,20 @@ impl JsDevice {
 impl From<GpuDevice> for JsDevice {
     fn from(device: GpuDevice) -> Self {
         let device = RefCell::new(Some(device));
-        Self { device }
+        let others = Cell::new(1);
+        Self { device, others }
     }
 }
 
 impl JsDevice {
+    fn leaves(&self, op: &Op, inputs: &[Float32Array]) -> bool {
+        let threads = self.others.get();
+        let lens = inputs.iter().map(|input| input.length() as usize);
+        threads > 1
+            && matches!(op.class(), OpClass::Matmul | OpClass::Convolution)
+            && pieces_among(threads, op, lens) > 1
+    }
+
     pub(super) fn handle(&self) -> Result<GpuDevice> {
         let what = "GpuDevice";
         self.device.borrow().clone().ok_or(Error::Disposed { what })

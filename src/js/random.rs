@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 use super::device::JsDevice;
 use crate::random::Philox;
 
-/// Elements that are computed before they are copied to an array, a multiple of a block's four.
+/// The number of elements that are computed before they are copied to an array, a multiple of a block's four.
 const PIECE: u32 = 1024;
 
 #[wasm_bindgen(js_class = GpuDevice)]

@@ -69,11 +69,13 @@ export interface DeviceOptions extends AbortOptions {
      */
     worker?: boolean | undefined;
     /**
-     * The number of threads that share large calls of `matmul` and `convolve2d` on SIMD, from 1 to
-     * 64; the default is 1. Additional threads are workers, which end with the device. Results
-     * are bit-identical for any number; batches and everything else use one thread.
+     * The number of threads that share large operations on SIMD, from 1 to 64, or `'auto'`: one for each core, at most 8.
+     * The default is `'auto'` for a device in a worker, and 1 for others. Threads are workers that share a memory, in pages
+     * that are cross-origin isolated; elsewhere there is one thread, and `info.threadsReason` says why. The device's
+     * buffers, batches, programs and tensors are theirs, as with `worker`; small operations on arrays run in the calling
+     * thread unless `worker` is true. Results are bit-identical for any number. GPUs use one thread.
      */
-    threads?: number | undefined;
+    threads?: number | 'auto' | undefined;
 }
 
 /** Information about a device and the reason for its choice. */
@@ -89,8 +91,10 @@ export interface DeviceInfo {
     readonly instructionSet: string;
     /** Whether the device runs in a worker. */
     readonly worker: boolean;
-    /** The number of threads that share large operations on SIMD. A thread whose worker failed does not count. */
+    /** The number of threads that share large operations on SIMD. */
     readonly threads: number;
+    /** Why there is one thread where `create` could have more; otherwise `undefined`. */
+    readonly threadsReason?: string | undefined;
     /** The largest number of values in one buffer; `undefined` if only memory limits it. */
     readonly maxBufferLength: number | undefined;
 }

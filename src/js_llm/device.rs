@@ -13,7 +13,8 @@ pub struct Device {
 
 #[wasm_bindgen]
 impl Device {
-    /// Opens a device: `simd`, `gpu`, or `auto`, a hardware GPU if there is one, else SIMD. Fails with `NO_GPU` for `gpu`.
+    /// Opens a device: `simd`, `gpu`, or `auto`, which is a hardware GPU if there is one and SIMD otherwise. `gpu`
+    /// fails with `NO_GPU` if there is none.
     pub async fn open(device: String) -> Result<Self, JsValue> {
         let backend = match device.as_str() {
             "simd" => Backend::Simd,

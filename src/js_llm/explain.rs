@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 impl Model {
-    /// Returns what JavaScript's `LanguageModel.explain` resolves to.
+    /// Returns the result of JavaScript's `LanguageModel.explain`.
     pub fn explain(&self) -> Object {
         let (explanation, object) = (self.language.explain(), Object::new());
         set(&object, "backend", backend_name(explanation.backend));

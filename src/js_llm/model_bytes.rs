@@ -1,4 +1,4 @@
-//! A model's file on its way into this module's memory.
+//! Collects a model's file in this module's memory.
 
 use super::model::Model;
 use super::{get, integer, set, to_js};
@@ -11,7 +11,7 @@ use crate::llm::{
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
 
-/// By how many bytes a file's memory grows if its size was not known.
+/// The number of bytes by which a file's memory grows if its size is not known.
 const STEP: usize = 16 << 20;
 
 /// The bytes of a model's files, which arrive piece by piece and are not copied again for `load`.
@@ -66,7 +66,7 @@ impl ModelBytes {
     }
 
     /// Returns whether the bytes of the last part, of a file of this size, have all that stands before the weights, or
-    /// are damaged. A call reads only what arrived since the one before.
+    /// are damaged. A call reads only the bytes that arrived since the previous call.
     #[wasm_bindgen(js_name = hasHead)]
     pub fn has_head(&mut self, size: f64) -> bool {
         let new = || HeadReader::new(file_size(size));

@@ -80,7 +80,7 @@ impl Session {
         generation.map_err(|error| to_js(&error))
     }
 
-    /// Continues a text, whose beginning the session may have.
+    /// Continues a text. The session may have read its beginning.
     pub fn complete(&self, prompt: &str, options: JsValue) -> Result<Generation, JsValue> {
         let prompt = self.model.continuation(prompt);
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));

@@ -23,7 +23,7 @@ use crate::lazy::shape::mismatch;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Axes {
-    /// The axes; `None` are all.
+    /// The axes; `None` stands for all axes.
     list: Option<Vec<isize>>,
     pub(super) keep_dims: bool,
 }

@@ -9,7 +9,7 @@ use crate::lazy::shape::size_of;
 use crate::lazy::tensor::Tensor;
 use crate::lazy::tensors::{Tensors, check_size};
 
-/// Bytes in the word of a value.
+/// The number of bytes in the word of a value.
 const BYTES: usize = 4;
 
 impl Tensors {

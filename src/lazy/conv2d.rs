@@ -211,7 +211,7 @@ fn convolve(images: Arc<Node>, weights: &Arc<Node>, options: &ConvOptions) -> Re
     layer(&padded, weights, options, is_same)
 }
 
-/// Returns the number of elements of an axis over which a kernel of `side` elements spreads.
+/// Returns the number of elements of an axis that a kernel of `side` elements covers.
 fn spread(side: usize, dilation: usize) -> Result<usize> {
     let spread = (side - 1).checked_mul(dilation);
     let window = spread.and_then(|spread| spread.checked_add(1));

@@ -85,12 +85,12 @@ impl Tensor {
         self.binary(Op::VecAdd, ["a", "b"], b.into())
     }
 
-    /// Multiplication by a number, which may change without planning: `y = factor · x`.
+    /// Multiplication by a number: `y = factor · x`. The number may change without a new plan.
     pub fn scale(&self, factor: f32) -> Result<Tensor> {
         self.mul(factor)
     }
 
-    /// 1 where `a` equals `b`, 0 elsewhere; 0 beside NaN.
+    /// 1 where `a` equals `b`, 0 elsewhere. The result is 0 if either is NaN.
     pub fn equal<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.compare("equal", Op::Equal, b.into(), false)
     }

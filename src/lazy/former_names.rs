@@ -1,4 +1,4 @@
-//! Blocking methods under the names that they had when all of those ended in `_sync`.
+//! Blocking methods under their former names, which ended in `_sync`.
 
 use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;

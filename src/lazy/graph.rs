@@ -53,7 +53,7 @@ impl Open {
 }
 
 impl Graph {
-    /// Orders everything that results need. Graphs may be deeper than the stack.
+    /// Orders all nodes that results need. It does not recurse, since graphs may be deeper than the stack.
     pub(super) fn of(results: &[Arc<Node>]) -> Self {
         let mut entries = Vec::new();
         let mut places: HashMap<*const Node, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Operations that join tensors, and those that choose elements by their indices.
+//! Operations that join tensors, and operations that choose elements by their indices.
 
 use std::sync::Arc;
 

@@ -125,7 +125,7 @@ fn matmul(a: &Arc<Node>, b: &Arc<Node>) -> Result<Arc<Node>> {
     Ok(reshape(&result, &reduced(&shape, &gone, false)))
 }
 
-/// Checks that both operands have axes, and `b` as many rows as `a` has columns.
+/// Checks that both operands have axes, and that the number of `b`'s rows is that of `a`'s columns.
 fn check_inner(a: &Node, b: &Node) -> Result<()> {
     let scalar = [("a", a), ("b", b)];
     let scalar = scalar.into_iter().find(|(_, node)| node.shape.is_empty());

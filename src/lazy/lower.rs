@@ -5,154 +5,221 @@ mod matmul;
 mod reduce;
 mod rules;
 
-use std::collections::HashMap;
-
 use crate::alloc::try_zeros;
 use crate::batch::{BufferId, GpuCommandBatch};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::lazy::node::Kind;
 use crate::lazy::shape::size_of;
-use crate::lazy::structure::Structure;
 use crate::lazy::view::View;
-use crate::ops::{Op, Rearrange};
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+use crate::ops::axes::PerAxis;
+use crate::ops::axes::{Axis, merged};
+use crate::ops::{CustomReduction, Op, Rearrange};
 
-/// Where a result is found.
+/// The position of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// It has the elements of the leaf with this index.
     Leaf(usize),
     /// It is the output of the program with this index.
     Output(usize),
 }
 
-/// The outputs of a recorded graph, and where each result is found.
-pub(super) struct Lowered {
-    pub(super) outputs: Vec<BufferId>,
-    pub(super) places: Vec<Place>,
-}
-
-/// A buffer that several operations may need.
-#[derive(PartialEq, Eq, Hash)]
+/// The elements of a buffer that several nodes may need.
 enum Shared {
     /// A number, by its bits.
     Constant(u32),
     /// The numbers from 0 to below this one.
     Range(usize),
     /// The elements of a view in order.
-    InOrder(BufferId, Vec<(usize, isize)>, isize),
+    InOrder(View),
 }
 
-/// A batch into which a graph is recorded.
-struct Recording<'a> {
-    batch: &'a mut GpuCommandBatch,
-    shared: HashMap<Shared, BufferId>,
-}
-
-impl Recording<'_> {
-    /// Records an operation; returns the view of its result of this shape.
-    fn call(&mut self, op: Op, inputs: &[BufferId], shape: &[usize]) -> Result<View> {
-        let id = self.batch.try_record(op, inputs)?;
-        Ok(View::dense(id, shape))
-    }
-
-    fn placeholder(&mut self, shape: &[usize]) -> Result<View> {
-        let id = self.batch.try_placeholder(size_of(shape))?;
-        Ok(View::dense(id, shape))
-    }
-
-    fn constant(&mut self, value: f32) -> Result<View> {
-        let make = |batch: &mut GpuCommandBatch| batch.try_upload(&[value]);
-        let id = self.once(Shared::Constant(value.to_bits()), make)?;
-        Ok(View::dense(id, &[]))
-    }
-
-    fn range(&mut self, len: usize) -> Result<View> {
-        let make = |batch: &mut GpuCommandBatch| {
-            let mut numbers = try_zeros(len)?;
-            for (k, number) in numbers.iter_mut().enumerate() {
-                *number = k as f32;
+impl Shared {
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Constant(a), Self::Constant(b)) => a == b,
+            (Self::Range(a), Self::Range(b)) => a == b,
+            (Self::InOrder(a), Self::InOrder(b)) => {
+                a.id == b.id && a.offset == b.offset && a.axes[..] == b.axes[..]
             }
-            batch.try_own(numbers)
-        };
-        let id = self.once(Shared::Range(len), make)?;
-        Ok(View::dense(id, &[len]))
+            _ => false,
+        }
+    }
+}
+
+/// Lowers nodes, each after its inputs, and records their operations in a batch.
+pub(crate) struct Lowering<'a> {
+    batch: &'a mut GpuCommandBatch,
+    /// The views of the nodes so far.
+    views: Vec<View>,
+    leaves: Vec<BufferId>,
+    shared: Vec<(Shared, BufferId)>,
+    /// The first mistake in recording, so that rules need not return it.
+    error: Option<Error>,
+}
+
+impl<'a> Lowering<'a> {
+    pub(crate) fn new(batch: &'a mut GpuCommandBatch) -> Self {
+        Self {
+            batch,
+            views: Vec::new(),
+            leaves: Vec::new(),
+            shared: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// Adds a leaf.
+    pub(crate) fn leaf(&mut self, shape: &[usize]) -> Result<()> {
+        let id = self.batch.try_placeholder(size_of(shape))?;
+        self.leaves.push(id);
+        self.views.push(View::dense(id, shape));
+        Ok(())
+    }
+
+    /// Adds an operation of earlier nodes.
+    ///
+    /// # Errors
+    /// `LengthMismatch` if the kind takes another number of inputs, and the errors of recording.
+    pub(crate) fn operation(
+        &mut self,
+        kind: &Kind,
+        inputs: &[usize],
+        shape: &[usize],
+    ) -> Result<()> {
+        rules::check_inputs(kind, inputs.len())?;
+        let mut views = Vec::with_capacity(inputs.len());
+        for &input in inputs {
+            views.push(self.views[input]);
+        }
+        let view = rules::lower(self, kind, &views, shape);
+        self.views.push(view);
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Returns the number of nodes so far.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn count(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Returns the shape of a node.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn shape(&self, node: usize) -> PerAxis<usize> {
+        self.views[node].axes.shape()
+    }
+
+    /// Returns the buffers that results need, and where each result is found.
+    pub(crate) fn finish(mut self, results: &[usize]) -> Result<(Vec<BufferId>, Vec<Place>)> {
+        let (mut outputs, mut places) = (Vec::new(), Vec::new());
+        for &result in results {
+            let view = self.views[result];
+            let id = self.in_order(&view);
+            places.push(match self.leaves.iter().position(|&leaf| leaf == id) {
+                Some(leaf) => Place::Leaf(leaf),
+                None => Place::Output(index_of(id, &mut outputs)),
+            });
+        }
+        match self.error {
+            None => Ok((outputs, places)),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// Records an operation of the elements of views; returns the view of its result of this shape.
+    fn call(&mut self, op: Op, inputs: &[View], shape: &[usize]) -> View {
+        let mut ids = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            ids.push(self.in_order(input));
+        }
+        let id = self.batch.try_record(op, &ids);
+        View::dense(self.checked(id), shape)
+    }
+
+    /// Records a level of a custom reduction.
+    fn custom_reduce(&mut self, op: CustomReduction, x: &View, shape: &[usize]) -> View {
+        let x = self.in_order(x);
+        let id = self.batch.try_custom_reduce(op, x);
+        View::dense(self.checked(id), shape)
+    }
+
+    fn constant(&mut self, value: f32) -> View {
+        View::dense(self.once(Shared::Constant(value.to_bits())), &[])
+    }
+
+    fn range(&mut self, len: usize) -> View {
+        View::dense(self.once(Shared::Range(len)), &[len])
     }
 
     /// Returns a buffer with the elements of a view in order.
-    fn in_order(&mut self, view: &View) -> Result<BufferId> {
+    fn in_order(&mut self, view: &View) -> BufferId {
         if view.is_dense() {
-            return Ok(view.id);
+            return view.id;
         }
-        let mut axes = view.merged();
-        if axes.is_empty() {
-            axes.push((1, 1));
+        let axes = merged(&view.axes);
+        self.once(Shared::InOrder(View { axes, ..*view }))
+    }
+
+    fn once(&mut self, shared: Shared) -> BufferId {
+        let found = self.shared.iter().find(|(own, _)| own.is(&shared));
+        if let Some(&(_, id)) = found {
+            return id;
         }
-        let (shape, strides): (Vec<usize>, Vec<isize>) = axes.iter().copied().unzip();
-        let options = Rearrange {
-            shape,
-            strides,
-            offset: view.offset as usize,
+        let id = match &shared {
+            Shared::Constant(bits) => self.batch.try_upload(&[f32::from_bits(*bits)]),
+            Shared::Range(len) => numbers(*len).and_then(|numbers| self.batch.try_own(numbers)),
+            Shared::InOrder(view) => {
+                let options = rearrange(view);
+                self.batch.try_record(Op::Rearrange { options }, &[view.id])
+            }
         };
-        let op = Op::Rearrange { options };
-        let make = |batch: &mut GpuCommandBatch| batch.try_record(op, &[view.id]);
-        self.once(Shared::InOrder(view.id, axes, view.offset), make)
+        let id = self.checked(id);
+        self.shared.push((shared, id));
+        id
     }
 
-    fn in_order_all(&mut self, views: &[View]) -> Result<Vec<BufferId>> {
-        views.iter().map(|view| self.in_order(view)).collect()
-    }
-
-    fn once(
-        &mut self,
-        key: Shared,
-        make: impl FnOnce(&mut GpuCommandBatch) -> Result<BufferId>,
-    ) -> Result<BufferId> {
-        if let Some(&id) = self.shared.get(&key) {
-            return Ok(id);
-        }
-        let id = make(self.batch)?;
-        self.shared.insert(key, id);
-        Ok(id)
+    /// Returns the recorded buffer, or stores the error of the recording.
+    fn checked(&mut self, id: Result<BufferId>) -> BufferId {
+        id.unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            self.batch.failed()
+        })
     }
 }
 
-/// Records a graph in a batch.
-pub(super) fn lower(batch: &mut GpuCommandBatch, graph: &Structure) -> Result<Lowered> {
-    let shared = HashMap::new();
-    let mut recording = Recording { batch, shared };
-    let mut views: Vec<View> = Vec::with_capacity(graph.nodes.len());
-    let mut leaves = HashMap::new();
-    for node in &graph.nodes {
-        let shape = &node.shape[..];
-        let view = match &node.operation {
-            None => {
-                let view = recording.placeholder(shape)?;
-                leaves.insert(view.id, leaves.len());
-                view
-            }
-            Some((kind, inputs)) => {
-                let inputs: Vec<&View> = inputs.iter().map(|&input| &views[input]).collect();
-                rules::lower(&mut recording, kind, &inputs, shape)?
-            }
-        };
-        views.push(view);
-    }
-    let mut outputs = Vec::new();
-    let mut places = Vec::new();
-    for &result in &graph.results {
-        let id = recording.in_order(&views[result])?;
-        places.push(match leaves.get(&id) {
-            Some(&leaf) => Place::Leaf(leaf),
-            None => Place::Output(index_of(id, &mut outputs)),
-        });
-    }
-    Ok(Lowered { outputs, places })
-}
-
-/// Returns the index of a buffer among outputs, to which it is added if it is none yet.
+/// Returns the index of a buffer among the outputs. Adds the buffer if it is not an output yet.
 fn index_of(id: BufferId, outputs: &mut Vec<BufferId>) -> usize {
     let found = outputs.iter().position(|&output| output == id);
     found.unwrap_or_else(|| {
         outputs.push(id);
         outputs.len() - 1
     })
+}
+
+/// Returns the numbers from 0 to below `len`.
+fn numbers(len: usize) -> Result<Vec<f32>> {
+    let mut numbers = try_zeros(len)?;
+    for (k, number) in numbers.iter_mut().enumerate() {
+        *number = k as f32;
+    }
+    Ok(numbers)
+}
+
+/// Returns the options of the operation that copies the elements of a view in order.
+fn rearrange(view: &View) -> Rearrange {
+    let mut axes = view.axes;
+    if axes.is_empty() {
+        axes.push(Axis { len: 1, stride: 1 });
+    }
+    let (mut shape, mut strides) = (Vec::new(), Vec::new());
+    for axis in axes.iter() {
+        shape.push(axis.len);
+        strides.push(axis.stride);
+    }
+    Rearrange {
+        shape,
+        strides,
+        offset: view.offset as usize,
+    }
 }

@@ -159,7 +159,7 @@ fn permuted(x: &Arc<Node>, order: &[usize]) -> Arc<Node> {
     view(x, walk, &shape)
 }
 
-/// Records another shape of as many elements.
+/// Records another shape with the same number of elements.
 pub(super) fn reshape(x: &Arc<Node>, shape: &[usize]) -> Arc<Node> {
     if x.shape == shape {
         return Arc::clone(x);

@@ -12,7 +12,7 @@ use crate::ops::{AxisFold, ConvLayer, Op, Reduction};
 
 /// An operation of a node. Parameters that it does not hold follow from the shapes of its node and of the inputs.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// An elementwise operation, whose inputs broadcast to the node's shape.
     Elementwise(Op),
     /// A number that is part of the structure.
@@ -63,7 +63,7 @@ pub(super) enum Kind {
 
 /// An operation of rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rows {
+pub(crate) enum Rows {
     Softmax,
     LogSoftmax,
     LayerNorm { epsilon: f32 },
@@ -127,16 +127,16 @@ impl GivenIndices {
     /// Checks that all elements are indices below `count`.
     ///
     /// # Errors
-    /// `InvalidArgument` with an index that is none.
+    /// `InvalidArgument` with an element that is not such an index.
     pub(super) fn check(self, what: &'static str, count: usize) -> Result<()> {
         self.worst.check(what, count, self.in_order)
     }
 }
 
-/// A step towards the values that a node's elements are.
+/// A step from a node towards the given values that its elements come from.
 enum Origin {
     Given(GivenIndices),
-    /// All elements of another node; whether they lie in its order.
+    /// All elements of another node, and whether they are in the same order.
     Moved(Arc<Node>, bool),
     Computed,
 }
@@ -246,7 +246,7 @@ impl Node {
         }
     }
 
-    /// Makes a leaf of the node, and forgets what it was computed from. A leaf on the device stays what it is.
+    /// Makes a leaf of the node, and releases its inputs. A leaf on the device does not change.
     pub(super) fn settle(&self, buffer: DeviceBuffer) {
         // What the host knows now it knows later, so that the same mistake is always an error.
         if let Some(given) = self.given_indices() {

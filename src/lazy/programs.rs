@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::batch::{GpuCommandBatch, Program};
+use crate::batch::{BufferId, GpuCommandBatch, Program};
 use crate::device::GpuDevice;
 use crate::error::Result;
-use crate::lazy::lower::{Place, lower};
-use crate::lazy::structure::Structure;
+use crate::lazy::lower::{Lowering, Place};
+use crate::lazy::structure::{Described, Structure};
 
 /// The number of programs that are cached.
 const MAX_PROGRAMS: usize = 64;
@@ -15,21 +15,32 @@ const MAX_PROGRAMS: usize = 64;
 pub(super) struct Planned {
     /// `None` if all results are leaves.
     pub(super) program: Option<Program>,
-    /// Where each result is found.
+    /// The position of each result.
     pub(super) places: Vec<Place>,
 }
 
 impl Planned {
     pub(super) async fn new(device: &GpuDevice, graph: &Structure) -> Result<Self> {
         let mut batch = GpuCommandBatch::new(device.clone());
-        let lowered = lower(&mut batch, graph)?;
-        let program = match &lowered.outputs[..] {
+        let (outputs, places) = lower(&mut batch, graph)?;
+        let program = match &outputs[..] {
             [] => None,
             outputs => Some(batch.compile_async(outputs).await?),
         };
-        let places = lowered.places;
         Ok(Self { program, places })
     }
+}
+
+/// Records a graph in a batch; returns the outputs, and where each result is found.
+fn lower(batch: &mut GpuCommandBatch, graph: &Structure) -> Result<(Vec<BufferId>, Vec<Place>)> {
+    let mut lowering = Lowering::new(batch);
+    for Described { shape, operation } in &graph.nodes {
+        match operation {
+            None => lowering.leaf(shape)?,
+            Some((kind, inputs)) => lowering.operation(kind, inputs, shape)?,
+        }
+    }
+    lowering.finish(&graph.results)
 }
 
 /// The programs that were used last.

@@ -1,4 +1,4 @@
-//! Runs what results need as one program.
+//! Computes results as one program.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Shapes: the lengths of axes, the last of which varies fastest. Nothing here knows tensors or devices.
+//! Shapes: the lengths of axes; the last axis varies fastest. This module does not depend on tensors or devices.
 
 use crate::error::{Error, Result};
 use crate::ops::MAX_AXES;
@@ -75,7 +75,7 @@ pub(super) fn broadcast(op: &'static str, named: &[Named<'_>]) -> Result<Vec<usi
     Ok(result)
 }
 
-/// Returns the shape that replaces `from`: of as many elements, with one length of −1 computed.
+/// Returns the shape that replaces `from`, with a length of −1 computed. Both must have the same number of elements.
 pub(super) fn reshaped(from: &[usize], target: &[isize]) -> Result<Vec<usize>> {
     let shape = with_computed_length(from, target)?;
     check_shape(&shape)?;
@@ -90,7 +90,7 @@ pub(super) fn reshaped(from: &[usize], target: &[isize]) -> Result<Vec<usize>> {
     ))
 }
 
-/// Returns a shape whose length of −1, if there is one, is what the others leave.
+/// Replaces a length of −1 so that the number of elements stays the same.
 fn with_computed_length(from: &[usize], target: &[isize]) -> Result<Vec<usize>> {
     let unknown = target.iter().position(|&length| length == -1);
     let mut shape = Vec::with_capacity(target.len());
@@ -131,17 +131,6 @@ pub(super) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<u
         }
     });
     left.collect()
-}
-
-/// Returns the distance between neighbours along each axis, where all elements lie in order.
-pub(super) fn strides_of(shape: &[usize]) -> Vec<isize> {
-    let mut strides = vec![0; shape.len()];
-    let mut stride = 1;
-    for (own, &length) in strides.iter_mut().zip(shape).rev() {
-        *own = stride;
-        stride *= length as isize;
-    }
-    strides
 }
 
 #[cfg(test)]

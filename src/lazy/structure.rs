@@ -22,7 +22,7 @@ pub(super) struct Structure {
     pub(super) results: Vec<usize>,
 }
 
-/// Keeps the bytes that are written to it: a hash without collisions.
+/// A hasher that stores the bytes that are written to it, so that it has no collisions.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -95,7 +95,7 @@ impl Hash for Reduction {
     }
 }
 
-/// Writes an elementwise operation. Its parameters are numbers, which [`Op::scalars`] has.
+/// Hashes an elementwise operation with its numbers, which [`Op::scalars`] returns.
 fn hash_elementwise(op: &Op, state: &mut impl Hasher) {
     discriminant(op).hash(state);
     op.scalars().map(f32::to_bits).hash(state);

@@ -9,8 +9,8 @@ use crate::lazy::run::Context;
 use crate::lazy::shape::mismatch;
 use crate::lazy::tensors::Tensors;
 
-/// A value with a shape on a device, made by [`Tensors`](crate::Tensors). Its methods check shapes, record what is to be
-/// computed, and return a tensor at once; reading computes it.
+/// A value with a shape on a device, made by [`Tensors`](crate::Tensors). Its methods check shapes, record a
+/// computation, and return a tensor at once; reading computes it.
 ///
 /// - Operations of two tensors broadcast as in `NumPy`. A number is a tensor without axes.
 /// - Axes count from 0, or from −1 backwards. A tensor has at most 6.
@@ -18,15 +18,15 @@ use crate::lazy::tensors::Tensors;
 /// - Moving axes, slicing and broadcasting copy nothing until an operation needs its elements in order.
 ///
 /// Only what a result needs is computed, as one program, which [`Tensors`](crate::Tensors) caches by the structure of
-/// what was recorded. Values and numbers such as the factor of `mul(0.5)` are arguments of the program; parameters
+/// the graph. Values and numbers such as the factor of `mul(0.5)` are arguments of the program; parameters
 /// such as the bounds of `clip` belong to the structure.
 ///
 /// The operators `+`, `-`, `*` and `/` are those of the methods `add`, `sub`, `mul`, `div` and `neg`: `(&a + 1.0)?`. They
 /// return a `Result`, too.
 ///
 /// A tensor that was read is computed again where it is needed again. In a loop, call [`run_async`](Self::run_async) on
-/// what goes into the next iteration. Clones are cheap and share one value; memory on the device is released with the
-/// last tensor that needs it.
+/// the tensors that the next iteration uses. Clones are cheap and share one value; memory on the device is released
+/// with the last tensor that needs it.
 ///
 /// # Errors
 ///
@@ -117,8 +117,7 @@ impl Tensor {
         Ok(values.first().copied().unwrap_or(f32::NAN))
     }
 
-    /// Computes the elements, which stay on the device, and forgets what they were computed from. Returns the same
-    /// tensor.
+    /// Computes the elements, which stay on the device, and releases the recorded computation. Returns the same tensor.
     ///
     /// ```
     /// # #[cfg(not(target_arch = "wasm32"))] {

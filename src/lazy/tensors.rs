@@ -12,7 +12,7 @@ use crate::lazy::shape::{check_shape, mismatch, size_of};
 use crate::lazy::tensor::Tensor;
 
 /// Makes the [`Tensor`]s of a device, and caches the programs that compute them: the 64 that were used last, by the
-/// structure of what was recorded.
+/// structure of the graph.
 ///
 /// Clones are cheap and share the cache. Tensors of one `Tensors` and its clones can be combined with each other; the
 /// tensors of another one belong to it, even on the same device.

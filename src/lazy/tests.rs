@@ -1,4 +1,4 @@
-//! Tests of what callers cannot see: memory that is released, and where results are found.
+//! Tests of properties that callers cannot see: released memory, and the positions of results.
 
 use std::sync::Arc;
 

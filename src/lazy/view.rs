@@ -1,27 +1,27 @@
-//! Views: how the elements of a tensor lie in a buffer of a batch. Moving axes, slicing and broadcasting change views;
-//! only operations that need their elements in order copy them.
+//! Views: how the elements of a tensor lie in a buffer. Moving axes, slicing and broadcasting change views; only
+//! operations that need their elements in order copy them.
 
 use crate::batch::BufferId;
-use crate::lazy::shape::{size_of, strides_of};
+use crate::lazy::shape::size_of;
+use crate::ops::axes::{Axis, PerAxis, merged};
 
-/// The elements of a buffer at `offset + Σ iₖ · strides[k]`.
-#[derive(Clone, Debug)]
+/// The elements of a buffer at `offset + Σ iₖ · axes[k].stride`.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub(super) id: BufferId,
     /// The length of the buffer.
     pub(super) len: usize,
-    pub(super) shape: Vec<usize>,
-    pub(super) strides: Vec<isize>,
+    pub(super) axes: PerAxis<Axis>,
     pub(super) offset: isize,
 }
 
 /// A view of a view: axis `k` walks along `axes[k]` of the view below by `steps[k]`, or repeats where that is `None`.
 /// `starts` has the first index of each axis of the view below.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Walk {
-    pub(super) axes: Vec<Option<usize>>,
-    pub(super) steps: Vec<isize>,
-    pub(super) starts: Vec<usize>,
+pub(crate) struct Walk {
+    pub(crate) axes: Vec<Option<usize>>,
+    pub(crate) steps: Vec<isize>,
+    pub(crate) starts: Vec<usize>,
 }
 
 impl Walk {
@@ -38,116 +38,148 @@ impl Walk {
 impl View {
     /// Returns the view of all elements of a buffer in order.
     pub(super) fn dense(id: BufferId, shape: &[usize]) -> Self {
+        let mut axes = PerAxis::repeating(shape);
+        let mut stride = 1;
+        for axis in axes.iter_mut().rev() {
+            axis.stride = stride;
+            stride *= axis.len as isize;
+        }
         Self {
             id,
             len: size_of(shape),
-            shape: shape.to_vec(),
-            strides: strides_of(shape),
+            axes,
             offset: 0,
         }
     }
 
-    /// Returns the number of elements that the view shows.
-    pub(super) fn size(&self) -> usize {
-        size_of(&self.shape)
-    }
-
     /// Returns the view of this shape that walks along this one.
     pub(super) fn walked(&self, shape: &[usize], walk: &Walk) -> Self {
-        let steps = walk.axes.iter().zip(&walk.steps);
-        let strides = steps.map(|(axis, step)| axis.map_or(0, |axis| self.strides[axis] * step));
-        let starts = walk.starts.iter().zip(&self.strides);
-        let first: isize = starts.map(|(&start, stride)| start as isize * stride).sum();
+        let mut axes = PerAxis::repeating(shape);
+        for (axis, (&below, step)) in axes.iter_mut().zip(walk.axes.iter().zip(&walk.steps)) {
+            axis.stride = below.map_or(0, |below| self.axes[below].stride * step);
+        }
+        let mut offset = self.offset;
+        for (axis, &start) in self.axes.iter().zip(&walk.starts) {
+            offset += start as isize * axis.stride;
+        }
         Self {
-            shape: shape.to_vec(),
-            strides: strides.collect(),
-            offset: self.offset + first,
+            axes,
+            offset,
             ..*self
         }
     }
 
     /// Returns the view with its axes in another order; axes that are left out have one element, or repeat.
     pub(super) fn permuted(&self, order: &[usize]) -> Self {
-        Self {
-            shape: order.iter().map(|&axis| self.shape[axis]).collect(),
-            strides: order.iter().map(|&axis| self.strides[axis]).collect(),
-            ..*self
+        let mut axes = PerAxis::default();
+        for &axis in order {
+            axes.push(self.axes[axis]);
         }
+        Self { axes, ..*self }
     }
 
     /// Returns the view that repeats its elements up to a shape that it broadcasts to.
     pub(super) fn repeated(&self, shape: &[usize]) -> Self {
-        let missing = shape.len() - self.shape.len();
-        let stride = |axis: usize| match axis.checked_sub(missing) {
-            Some(own) if self.shape[own] == shape[axis] => self.strides[own],
-            _ => 0,
-        };
-        Self {
-            shape: shape.to_vec(),
-            strides: (0..shape.len()).map(stride).collect(),
-            ..*self
-        }
-    }
-
-    /// Returns the fewest axes that walk the same way, as lengths and strides: neighbours are joined, and axes of
-    /// length 1 left out.
-    pub(super) fn merged(&self) -> Vec<(usize, isize)> {
-        let mut axes: Vec<(usize, isize)> = Vec::new();
-        for (&length, &stride) in self.shape.iter().zip(&self.strides) {
-            match axes.last_mut() {
-                _ if length == 1 => {}
-                Some(last) if last.1 == length as isize * stride => {
-                    *last = (last.0 * length, stride);
-                }
-                _ => axes.push((length, stride)),
+        let mut axes = PerAxis::repeating(shape);
+        for (axis, own) in axes.iter_mut().rev().zip(self.axes.iter().rev()) {
+            if axis.len == own.len {
+                axis.stride = own.stride;
             }
         }
-        axes
+        Self { axes, ..*self }
     }
 
     /// Returns whether the view shows all elements of its buffer in order.
     pub(super) fn is_dense(&self) -> bool {
-        let in_order = matches!(self.merged()[..], [] | [(_, 1)]);
-        in_order && self.offset == 0 && self.size() == self.len
+        let in_order = matches!(merged(&self.axes)[..], [] | [Axis { stride: 1, .. }]);
+        in_order && self.offset == 0 && self.axes.size() == self.len
     }
 
     /// Returns the order of axes in which the view is dense; `None` if there is none.
-    pub(super) fn dense_order(&self) -> Option<Vec<usize>> {
-        let mut order: Vec<usize> = (0..self.shape.len()).collect();
-        if !self.is_dense() {
-            order.sort_by_key(|&axis| -self.strides[axis]);
+    pub(super) fn dense_order(&self) -> Option<PerAxis<usize>> {
+        let mut order = PerAxis::all(self.axes.len());
+        if self.is_dense() {
+            return Some(order);
+        }
+        for (axis, own) in self.axes.iter().enumerate() {
+            let before = &order[..axis];
+            let mut closer = before
+                .iter()
+                .map(|&other| self.axes[other].stride < own.stride);
+            let place = closer.position(|is_closer| is_closer);
+            order.move_to(axis, place.unwrap_or(axis));
         }
         self.permuted(&order).is_dense().then_some(order)
     }
 
-    /// Returns the view of another shape of as many elements without a copy; `None` if the elements do not lie for it.
+    /// Returns the view of another shape with the same number of elements, without a copy. Returns `None` if no strides
+    /// describe it.
     pub(super) fn restrided(&self, shape: &[usize]) -> Option<Self> {
-        let mut strides = vec![0; shape.len()];
-        let mut axis = shape.len();
-        for (length, stride) in self.merged().into_iter().rev() {
-            let mut rest = length;
+        let mut axes = PerAxis::repeating(shape);
+        let mut left = axes.iter_mut().rev();
+        for &Axis { len, stride } in merged(&self.axes).iter().rev() {
+            let mut rest = len;
             while rest > 1 {
-                axis = axis.checked_sub(1)?;
-                if !rest.is_multiple_of(shape[axis]) {
+                let axis = left.next()?;
+                if !rest.is_multiple_of(axis.len) {
                     return None;
                 }
-                strides[axis] = stride * (length / rest) as isize;
-                rest /= shape[axis];
+                axis.stride = stride * (len / rest) as isize;
+                rest /= axis.len;
             }
         }
-        Some(Self {
-            shape: shape.to_vec(),
-            strides,
-            ..*self
-        })
+        Some(Self { axes, ..*self })
     }
 }
 
-/// Returns the order that undoes another.
-pub(super) fn inverse(order: &[usize]) -> Vec<usize> {
-    let mut back = vec![0; order.len()];
-    for (at, &axis) in order.iter().enumerate() {
-        back[axis] = at;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::batch::GpuCommandBatch;
+    use crate::device::{Backend, GpuDevice};
+    use crate::error::Result;
+
+    fn dense(shape: &[usize]) -> Result<View> {
+        let device = GpuDevice::builder().backend(Backend::Simd).build()?;
+        let id = GpuCommandBatch::new(device).try_placeholder(size_of(shape))?;
+        Ok(View::dense(id, shape))
     }
-    back
+
+    fn axes(view: &View) -> Vec<(usize, isize)> {
+        let axes = view.axes.iter();
+        axes.map(|axis| (axis.len, axis.stride)).collect()
+    }
+
+    #[test]
+    fn permuted_axes_keep_their_strides() -> Result<()> {
+        let view = dense(&[2, 3, 4])?.permuted(&[2, 0, 1]);
+        assert_eq!(axes(&view), [(4, 1), (2, 12), (3, 4)]);
+        assert!(!view.is_dense());
+        let order = view.dense_order().expect("all elements are there");
+        assert_eq!(order[..], [1, 2, 0]);
+        assert_eq!(view.restrided(&[8, 3]).map(|view| axes(&view)), None);
+        Ok(())
+    }
+
+    #[test]
+    fn repeated_axes_have_no_stride() -> Result<()> {
+        let view = dense(&[3, 1])?.repeated(&[2, 3, 4]);
+        assert_eq!(axes(&view), [(2, 0), (3, 1), (4, 0)]);
+        assert!(view.dense_order().is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn other_shapes_of_parts_need_no_copy() -> Result<()> {
+        let walk = Walk {
+            axes: vec![Some(0), Some(1)],
+            steps: vec![2, -1],
+            starts: vec![1, 5],
+        };
+        let part = dense(&[4, 6])?.walked(&[2, 6], &walk);
+        assert_eq!((axes(&part), part.offset), (vec![(2, 12), (6, -1)], 11));
+        let split = part.restrided(&[2, 2, 3]).map(|view| axes(&view));
+        assert_eq!(split, Some(vec![(2, 12), (2, -3), (3, -1)]));
+        Ok(())
+    }
 }

@@ -15,23 +15,23 @@ const WAIT: f64 = 0.03;
 /// for the host between two of them.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// The tokens chosen so far, of which the model has read all but the last; none for one that takes all logits to
-    /// choose, after which others mean nothing.
+    /// The tokens chosen so far; the model has read all but the last. `None` if the host must choose from all logits;
+    /// later tokens are then invalid.
     tokens: VecDeque<Option<u32>>,
     /// The number of tokens that were chosen last, and the seconds for each.
     last: Option<(usize, f64)>,
-    /// The tokens that are left to the host: twice as many each time that one takes all logits, since a GPU reads such a
-    /// token in vain.
+    /// The number of tokens that the host still chooses. It starts twice as high each time that a token needs all
+    /// logits, because the GPU's pass after such a token is wasted.
     left: usize,
-    /// The tokens that were left last.
+    /// The number that `left` last started from.
     pause: usize,
 }
 
-/// The most tokens that are left to the host before a GPU tries again.
+/// The largest number of tokens that the host chooses before a GPU tries again.
 const LONGEST_PAUSE: usize = 64;
 
 impl Ahead {
-    /// Reads a token, and returns the one after it, which is among those that are `allowed`, if not all are. If that takes
+    /// Reads a token, and returns the next one. If `allowed` is given, the next token is one of these. If that takes
     /// all logits to choose, returns none and leaves the token unread. There are at most `most` more to come.
     ///
     /// # Errors

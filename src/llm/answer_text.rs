@@ -2,8 +2,8 @@
 
 use super::tokenizer::Utf8Stream;
 
-/// The text of an answer's tokens on its way to the caller. It holds back the bytes of a character until they are whole,
-/// and what may be the beginning of a stop string.
+/// The text of an answer's tokens that was not returned yet. It holds back the bytes of an incomplete character, and
+/// text that may be the beginning of a stop string.
 #[derive(Debug, Default)]
 pub(super) struct AnswerText {
     /// None of them is empty.
@@ -55,7 +55,7 @@ impl AnswerText {
         self.is_stopped
     }
 
-    /// Returns the whole characters that are held back, for an answer that breaks off.
+    /// Returns the complete characters that are held back, for an answer that is interrupted.
     pub(super) fn flush(&mut self) -> String {
         self.release(self.held.len())
     }

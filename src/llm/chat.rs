@@ -12,10 +12,10 @@ pub(crate) use library::{ChatTemplate, Constraint, Vocabulary};
 pub(crate) use text::Text;
 
 impl LanguageModel {
-    /// Reads a JSON schema that an answer of this model shall have.
+    /// Reads a JSON schema for answers of this model.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is damaged, or needs what is not supported.
+    /// `InvalidArgument` if it is damaged, or needs an unsupported feature.
     pub(super) fn constraint(&self, schema: &str) -> Result<Constraint> {
         let vocabulary = if let Some(vocabulary) = self.trie.get() {
             vocabulary

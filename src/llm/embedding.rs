@@ -17,7 +17,7 @@ pub enum Pooling {
     Last,
 }
 
-/// How texts are embedded.
+/// Options for embedding texts.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
@@ -120,7 +120,7 @@ fn pool(rows: &[f32], width: usize, pooling: Pooling) -> Vec<f32> {
     (0..width).map(|column| mean(column) as f32).collect()
 }
 
-/// Divides a vector by its length, unless that is 0.
+/// Divides a vector by its Euclidean length, unless the length is 0.
 fn normalize(vector: &mut [f32]) {
     let squares = vector.iter().map(|&x| f64::from(x) * f64::from(x));
     let length = squares.sum::<f64>().sqrt();

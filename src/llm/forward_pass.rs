@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// The layers of a model, for programs that bring embeddings or weights of their own: one layer or a whole
 /// stack at a time, one token or many.
 ///
-/// Rows stay on the device from layer to layer. Keys and values of the rows so far are cached, layer by layer.
-/// Weights come from a GGUF file, which [`GgufWriter`](super::GgufWriter) makes of a program's own; the file needs
-/// no tokenizer.
+/// Rows stay on the device from layer to layer. Keys and values of the rows so far are cached, layer by layer. Weights
+/// come from a GGUF file, which [`GgufWriter`](super::GgufWriter) can write from a program's own weights; the file
+/// needs no tokenizer.
 ///
 /// ```no_run
 /// use relampago::llm::{ForwardPass, Gguf};
@@ -81,8 +81,8 @@ impl ForwardPass {
         Ok(rows)
     }
 
-    /// Passes rows through a range of layers, and returns the rows that leave the last one. The rows follow
-    /// those that these layers have read before.
+    /// Passes rows through a range of layers, and returns the rows that leave the last one. The rows come after the
+    /// rows that these layers have read before.
     ///
     /// # Errors
     /// `InvalidArgument` for a range that is empty or beyond the layers, or whose layers have read different numbers of

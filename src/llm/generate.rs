@@ -18,7 +18,8 @@ use std::ops::{Deref, DerefMut};
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[non_exhaustive]
 pub struct GenerateOptions {
-    /// The most tokens of the answer, those of `after` included; generation also ends where the context does.
+    /// The largest number of tokens of the answer, including those of `after`. Generation also ends where the context
+    /// does.
     pub max_tokens: usize,
     /// Texts that end the answer, without being part of it.
     pub stop: Vec<String>,
@@ -166,8 +167,9 @@ impl DerefMut for Continued<'_> {
 #[derive(Debug)]
 pub(crate) struct Generator<S> {
     sequence: S,
-    /// The prompt, of which so many tokens as are `read` are in the sequence.
+    /// The tokens of the prompt.
     prompt: Vec<u32>,
+    /// The number of tokens of the prompt that are in the sequence.
     read: usize,
     options: GenerateOptions,
     sampler: Sampler,
@@ -183,7 +185,7 @@ pub(crate) struct Generator<S> {
     logits: Vec<f32>,
     ahead: Ahead,
     text: AnswerText,
-    /// The tokens of the answer, of which the last one may not be in the sequence yet.
+    /// The tokens of the answer. The last one may not be in the sequence yet.
     generated: Vec<u32>,
     unread: Option<u32>,
     /// The number of tokens of the answer that existed before.
@@ -193,7 +195,7 @@ pub(crate) struct Generator<S> {
 }
 
 impl<S: DerefMut<Target = Sequence>> Generator<S> {
-    /// Begins to continue a prompt; what it has in common with the sequence need not be read again.
+    /// Begins to continue a prompt. Tokens at its beginning that the sequence has already read are not read again.
     pub(crate) fn new(
         model: &LanguageModel,
         mut sequence: S,
@@ -259,7 +261,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         &self.generated
     }
 
-    /// The probabilities of the tokens that did not exist before, if they were asked for.
+    /// The probabilities of the new tokens, if they were requested.
     pub(crate) fn logprobs(&self) -> &[TokenLogprobs] {
         &self.logprobs
     }
@@ -382,7 +384,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
     }
 }
 
-/// Returns whether logits are wanted for nothing but the choice of a token, whose number an `f32` holds.
+/// Returns whether logits are needed only to choose a token, and an `f32` can represent the token's number.
 fn only_chooses(model: &LanguageModel, options: &GenerateOptions) -> bool {
     options.logprobs.is_none() && model.model.vocabulary() <= MOST_CHOICES
 }

@@ -53,7 +53,7 @@ impl<'a> Generation<'a> {
     }
 
     /// The log-probabilities of these tokens without those of [`GenerateOptions::after`], if
-    /// [`GenerateOptions::logprobs`] asked for them.
+    /// [`GenerateOptions::logprobs`] is set.
     pub fn logprobs(&self) -> &[TokenLogprobs] {
         self.generator.logprobs()
     }
@@ -124,7 +124,7 @@ impl LanguageModel {
     /// Reads a text, and returns its continuation to generate.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::chat_async`] but for those of a template.
+    /// The errors of [`LanguageModel::chat_async`] except those of a template.
     pub async fn complete_async(
         &self,
         prompt: &str,

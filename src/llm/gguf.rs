@@ -1,7 +1,7 @@
 //! The reader of GGUF files, versions 2 and 3.
 //!
-//! Metadata and the table of tensors are parsed when a file is opened; strings, arrays and
-//! weights stay where they are in the file. Memory grows only with what the file holds.
+//! Metadata and the table of tensors are parsed when a file is opened; strings, arrays and weights stay where they are
+//! in the file. Memory grows only with the actual content of the file.
 
 mod cursor;
 mod head;
@@ -25,7 +25,7 @@ use value::Stored;
 pub use value::{Array, Value};
 pub use writer::GgufWriter;
 
-/// An error about a place in the file.
+/// Creates an error that names a place in the file.
 pub(super) fn invalid(what: impl Into<String>, place: impl Into<String>) -> Error {
     Error::InvalidModel {
         what: what.into(),
@@ -64,7 +64,7 @@ impl Gguf {
 
     /// Maps a file into memory and reads it. The file must not change while it is open.
     ///
-    /// Of a model that is split into files, such as `model-00001-of-00003.gguf`, this is the first one; the others lie
+    /// If a model is split into files, such as `model-00001-of-00003.gguf`, this is the first one; the others lie
     /// beside it.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Gguf {
         self.slice(start..start + tensor.bytes().min(most as u64))
     }
 
-    /// Adds pieces to the first bytes of a file of `len` bytes, of which the rest is not in memory.
+    /// Adds pieces to the first bytes of a file of `len` bytes. The rest of the file is not in memory.
     pub(super) fn add_pieces(&mut self, pieces: Pieces, len: u64) {
         if let [source] = &mut self.sources[..] {
             source.add_pieces(pieces, len);

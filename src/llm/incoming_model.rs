@@ -63,8 +63,8 @@ impl IncomingModel {
     ///
     /// # Errors
     /// `LimitExceeded` with the number of bytes that are needed, if there are more; `InvalidModel` for a file that is
-    /// damaged or needs what is not supported; `InvalidArgument` for a context out of range and for options whose device
-    /// is not on a GPU through wgpu.
+    /// damaged or needs an unsupported feature; `InvalidArgument` for a context out of range and for options whose
+    /// device is not on a GPU through wgpu.
     pub fn new(head: Vec<u8>, len: u64, options: LoadOptions) -> Result<Self> {
         // Saved sessions are marked by all bytes before the weights, which are there.
         let file = Gguf::from_heads(vec![(head, len)])?;
@@ -131,7 +131,7 @@ impl IncomingModel {
         Ok(())
     }
 
-    /// Appends bytes of the next tensor, of which `missing` bytes have not arrived.
+    /// Appends bytes of the next tensor; `missing` bytes of it have not arrived.
     fn keep(&mut self, bytes: &[u8], missing: usize) -> Result<()> {
         // A file of unknown size may be damaged, and shorter than its tensors.
         let is_known = self.file().bytes() < u64::MAX;

@@ -18,9 +18,9 @@ pub struct Inspection {
     pub parameters: u64,
     /// The number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// The most tokens that the model was trained for.
+    /// The largest number of tokens that the model was trained for.
     pub max_context_length: usize,
-    /// The most tokens of a session.
+    /// The largest number of tokens of a session.
     pub context_length: usize,
     /// Whether the file has a chat template.
     pub has_chat_template: bool,
@@ -81,7 +81,7 @@ impl Inspection {
     }
 }
 
-/// The size of the file; where it is not known, the end of the last tensor.
+/// The size of the file, or the end of the last tensor if the size is not known.
 fn file_bytes(file: &Gguf) -> u64 {
     let ends = file.tensors().iter().map(|tensor| tensor.range().end);
     match file.bytes() {
@@ -116,13 +116,14 @@ fn gpu_bytes(file: &Gguf) -> u64 {
 }
 
 impl LanguageModel {
-    /// Reports what files say of their model, and the memory that it needs in sessions of at most `context_length`
-    /// tokens: by default 2048, or the model's own limit if that is smaller. Takes the first bytes of each file, and the
-    /// file's size (`u64::MAX` if that is not known); 16 MB are enough for most.
+    /// Returns the description of a model in its files, and the memory that it needs in sessions of at most
+    /// `context_length` tokens: by default 2048, or the model's own limit if that is smaller. Takes the first bytes of
+    /// each file, and the file's size (`u64::MAX` if that is not known); 16 MB are enough for most.
     ///
     /// # Errors
     /// `LimitExceeded` with the number of bytes that are needed, if there are more; `InvalidModel` for a file that is
-    /// damaged or needs what is not supported, as of [`LanguageModel::load`]; `InvalidArgument` for a context out of range.
+    /// damaged or needs an unsupported feature, as for [`LanguageModel::load`]; `InvalidArgument` for a context out of
+    /// range.
     pub fn inspect_heads(
         heads: Vec<(Vec<u8>, u64)>,
         context_length: Option<usize>,
@@ -130,8 +131,9 @@ impl LanguageModel {
         Inspection::new(&Gguf::from_heads(heads)?, context_length)
     }
 
-    /// Reports what a file says of its model, and the memory that it needs, without reading the weights. The arguments
-    /// are those of [`LanguageModel::load`] and [`LoadOptions::context_length`](super::LoadOptions::context_length).
+    /// Returns the description of a model in its file, and the memory that it needs, without reading the weights. The
+    /// arguments are those of [`LanguageModel::load`] and
+    /// [`LoadOptions::context_length`](super::LoadOptions::context_length).
     ///
     /// ```no_run
     /// use relampago::llm::LanguageModel;
@@ -142,7 +144,7 @@ impl LanguageModel {
     /// ```
     ///
     /// # Errors
-    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or needs what is not supported, as of
+    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or needs an unsupported feature, as for
     /// [`LanguageModel::load`]; `InvalidArgument` for a context out of range.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn inspect(

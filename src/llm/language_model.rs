@@ -11,16 +11,16 @@ use crate::instruction_set::InstructionSet;
 use crate::simd::Cpu;
 use std::sync::{Arc, OnceLock};
 
-/// How a model is loaded.
+/// Options for loading a model.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// The most tokens of a session, 2048 or the model's own limit if that is smaller by default.
+    /// The largest number of tokens of a session, by default 2048, or the model's own limit if that is smaller.
     pub context_length: Option<usize>,
     /// The type of keys and values, `F32` by default.
     pub cache_type: CacheType,
-    /// The most threads of a sequence, those of rayon's pool by default. Sequences that run at the same time share the
-    /// pool's threads evenly.
+    /// The largest number of threads of a sequence, by default those of rayon's pool. Sequences that run at the same
+    /// time share the pool's threads evenly.
     pub threads: Option<usize>,
     /// The instruction set, the best by default.
     pub instruction_set: Option<InstructionSet>,
@@ -79,7 +79,7 @@ impl LoadOptions {
     }
 }
 
-/// What a file says of its model.
+/// The description of a model in its file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -92,7 +92,7 @@ pub struct ModelInfo {
     pub parameters: u64,
     /// The number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// The most tokens that the model was trained for.
+    /// The largest number of tokens that the model was trained for.
     pub max_context_length: usize,
     /// Whether the file has a chat template: a model without one continues texts, and cannot `chat`.
     pub has_chat_template: bool,
@@ -185,7 +185,7 @@ impl LanguageModel {
         Arc::make_mut(&mut self.model).move_to(device).await
     }
 
-    /// What the file says of the model.
+    /// The description of the model in its file.
     pub fn info(&self) -> ModelInfo {
         let (file, config) = (&self.model.file, &self.model.config);
         let text = |key: &str| {
@@ -216,8 +216,8 @@ impl LanguageModel {
         self.tokenizer.encode(text, special)
     }
 
-    /// The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD.
-    /// A space that the tokenizer puts before every text is left out.
+    /// The text of tokens, that of control tokens included; bytes that are not UTF-8 become U+FFFD. A space that the
+    /// tokenizer puts before every text is left out.
     pub fn detokenize(&self, tokens: &[u32]) -> String {
         String::from_utf8_lossy(&self.tokenizer.decode_all(tokens)).into_owned()
     }
@@ -232,8 +232,8 @@ impl LanguageModel {
 
     /// The text of a conversation by the file's template, without protection against control tokens in messages.
     ///
-    /// The text does not show which characters come from messages, so `tokenize(&text, true)` also makes control tokens of
-    /// what a user wrote. [`LanguageModel::conversation`] returns tokens in which that is text.
+    /// The text does not show which characters come from messages, so `tokenize(&text, true)` also makes control tokens
+    /// of a user's text. [`LanguageModel::conversation`] returns tokens in which that is text.
     ///
     /// # Errors
     /// `InvalidArgument` if the file has no template, if it refuses the messages, or for a role that is not made of letters,
@@ -267,7 +267,7 @@ impl LanguageModel {
         Ok(tokens)
     }
 
-    /// The most tokens of a session.
+    /// The largest number of tokens of a session.
     pub fn context_length(&self) -> usize {
         self.model.config.capacity
     }
@@ -286,9 +286,9 @@ impl LanguageModel {
     /// the others lie beside it.
     ///
     /// # Errors
-    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or needs what is not supported;
-    /// `InvalidArgument` for options out of range; `OutOfMemory`, `LimitExceeded` or `DeviceLost` if
-    /// a GPU cannot hold the weights.
+    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or needs an unsupported feature;
+    /// `InvalidArgument` for options out of range; `OutOfMemory`, `LimitExceeded` or `DeviceLost` if a GPU cannot hold
+    /// the weights.
     pub async fn load_async(
         path: impl AsRef<std::path::Path>,
         options: LoadOptions,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub use qkv::QkvLora;
 pub(super) use qkv::low_ranks;
 
-/// How an adapter is loaded.
+/// Options for loading an adapter.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LoraOptions {
@@ -110,8 +110,8 @@ impl LanguageModel {
     /// file with PEFT's names.
     ///
     /// # Errors
-    /// `InvalidModel` if the file is damaged, or adapts what the model does not have or what is no
-    /// linear layer; `InvalidArgument` if a safetensors file is given without `alpha`, or `alpha` is not finite;
+    /// `InvalidModel` if the file is damaged, or adapts a tensor that the model does not have or that is not a linear
+    /// layer; `InvalidArgument` if a safetensors file is given without `alpha`, or `alpha` is not finite;
     /// `OutOfMemory`; on a GPU `LimitExceeded` and `DeviceLost`.
     pub async fn lora_from_bytes_async(
         &self,
@@ -140,7 +140,7 @@ impl LanguageModel {
 /// Files, and blocking versions.
 #[cfg(not(target_arch = "wasm32"))]
 impl LanguageModel {
-    /// Makes an adapter of a file. An `adapter_config.json` beside a safetensors file tells `alpha`.
+    /// Makes an adapter of a file. An `adapter_config.json` beside a safetensors file has `alpha`.
     ///
     /// # Errors
     /// The errors of [`LanguageModel::lora_from_bytes_async`], and `File` if a file cannot be read.

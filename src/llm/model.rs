@@ -86,8 +86,8 @@ pub(super) enum State {
     Cuda(BackendSequence<SharedCuda>),
 }
 
-/// Reads the hyperparameters of a file's model, its steps, and where its weights are: all that can be checked without the
-/// weights.
+/// Reads the hyperparameters of a file's model, its steps, and the positions of its weights. It checks everything that
+/// can be checked without the weights.
 ///
 /// # Errors
 /// `InvalidModel` for what is not supported, damaged or missing; `InvalidArgument` for a context out of range.
@@ -117,7 +117,7 @@ struct Block {
     /// The first one's position.
     first: usize,
     tokens: usize,
-    /// The rows of the residual before that of the first token.
+    /// The number of rows of the residual before the row of the first token.
     skipped: usize,
 }
 
@@ -133,7 +133,7 @@ impl Block {
 }
 
 impl Model {
-    /// Reads what the file says of its model, which runs on SIMD.
+    /// Reads the description of a model in its file; the model runs on SIMD.
     pub(super) fn new(file: Gguf, options: &LoadOptions) -> Result<Self> {
         if file.is_head() {
             let place = format!("byte {}", file.bytes());

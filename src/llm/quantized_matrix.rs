@@ -93,8 +93,8 @@ impl QuantizedMatrix {
         })
     }
 
-    /// Computes `y = x · Wᵀ`: of each of the `m` rows of `x`, which have as many elements as the weights have columns,
-    /// the products with all rows of weights. All are row-major.
+    /// Computes `y = x · Wᵀ`: the products of each of the `m` rows of `x` with all rows of weights. A row of `x` has
+    /// the length of a row of weights. All are row-major.
     ///
     /// # Errors
     /// `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`, and device errors.

@@ -3,8 +3,8 @@
 /// The number of bands of logits; the last one has all that are left.
 const BANDS: u32 = 4;
 
-/// Tokens in the order of their logits, of which as many are put in order as are asked for: band after band below the
-/// largest logit, each twice as wide as the one before it. NaN is in none.
+/// Tokens in the order of their logits. Only as many as the caller needs are sorted: band after band below the largest
+/// logit, each twice as wide as the one before it. No band contains NaN.
 pub(super) struct Ranking<'a> {
     logits: &'a [f32],
     bands: u32,

@@ -9,7 +9,7 @@ use crate::graph::choice::{Change, Choices, Draw, Limits, Penalties};
 use crate::instruction_set::InstructionSet;
 use crate::simd;
 
-/// How tokens are chosen. The default is greedy: the token of the largest logit.
+/// Options for the choice of tokens. The default is greedy: the token of the largest logit.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
@@ -23,16 +23,17 @@ pub struct Sampling {
     pub top_p: f32,
     /// The least probability of a token to choose from, as a fraction of the likeliest one's, from 0 to 1.
     pub min_p: f32,
-    /// Divides positive logits of tokens that occurred and multiplies negative ones; 1 is none. Positive and finite.
+    /// Divides positive logits of tokens that occurred and multiplies negative ones; 1 is no penalty. Positive and
+    /// finite.
     pub repetition_penalty: f32,
-    /// Is subtracted from logits of tokens that occurred. Finite.
+    /// The number that is subtracted from logits of tokens that occurred. Finite.
     pub presence_penalty: f32,
-    /// Is subtracted from logits once for each time that their token occurred. Finite.
+    /// The number that is subtracted from logits once for each time that their token occurred. Finite.
     pub frequency_penalty: f32,
-    /// Is added to the logits of these tokens; −∞ forbids a token, +∞ and NaN are refused.
+    /// The numbers that are added to the logits of these tokens. −∞ forbids a token; +∞ and NaN are refused.
     pub logit_bias: Vec<(u32, f32)>,
-    /// The seed of the choice; the same logits and seed give the same tokens, but for draws that the rounding of sums of
-    /// probabilities decides: one in some hundred thousand.
+    /// The seed of the choice; the same logits and seed give the same tokens, except for draws that the rounding of
+    /// sums of probabilities decides: about one in a hundred thousand.
     pub seed: u64,
 }
 
@@ -255,7 +256,7 @@ impl Sampler {
         }
     }
 
-    /// Returns how the next `count` tokens are chosen after those that occurred, which are given in parts.
+    /// Returns the choice of the next `count` tokens. The tokens that occurred are given in parts.
     pub(super) fn choices(&self, seen: &[&[u32]], count: usize) -> Choices {
         let mut state = self.state;
         // Below 1, which larger numbers round to.
@@ -352,7 +353,7 @@ fn draw(logits: &[f32], limits: Limits, uniform: f64) -> u32 {
     chosen.unwrap_or(likeliest)
 }
 
-/// Returns the probabilities of all tokens, of which those below the least one are 0.
+/// Returns the probabilities of all tokens. Probabilities below the least one are 0.
 fn probabilities(logits: &[f32], limits: Limits, likeliest: u32) -> Vec<f32> {
     let scaled = logits.iter().map(|logit| logit / limits.temperature);
     let scaled: Vec<f32> = scaled.collect();

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 /// The first bytes of saved sequences: the format and its version.
 const MAGIC: &[u8; 8] = b"RLPGSEQ4";
 
-/// The lengths of the magic, the fingerprint, the bits of an element, the number of tokens, the first position that layers
-/// with a window have, and the checksum.
+/// The lengths of six fields: the magic, the fingerprint, the bits of an element, the number of tokens, the first
+/// position in layers with a window, and the checksum.
 const HEADER: usize = 8 + 8 + 4 + 4 + 4 + 8;
 
 /// The bytes of a tensor's beginning that the fingerprint includes.

@@ -81,7 +81,7 @@ impl Sequence {
         Ok(len)
     }
 
-    /// Reads tokens and returns what is wanted of them. Reads none of them if there is an error.
+    /// Reads tokens and returns their requested results. Reads none of them if there is an error.
     ///
     /// # Errors
     /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
@@ -101,9 +101,9 @@ impl Sequence {
         Ok(logits)
     }
 
-    /// Reads a token and chooses the next one, reads that, and so on; returns the chosen tokens, with none for one that
-    /// takes all logits to choose. `choices` are at most [`Model::ahead`](super::model::Model::ahead). The sequence has
-    /// none of the tokens read until [`Sequence::advance`] adds them.
+    /// Reads a token and chooses the next one, reads that, and so on; returns the chosen tokens, with `None` if the
+    /// host must choose from all logits. `choices` are at most [`Model::ahead`](super::model::Model::ahead). The
+    /// sequence has none of the tokens read until [`Sequence::advance`] adds them.
     ///
     /// # Errors
     /// The errors of [`Sequence::read`].

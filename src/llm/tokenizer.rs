@@ -1,4 +1,4 @@
-//! Text to tokens and back, from what a GGUF file holds.
+//! Converts text to tokens and back, with the vocabulary of a GGUF file.
 
 mod added;
 mod bpe;
@@ -221,7 +221,7 @@ impl Algorithm {
 /// Returns the id that a file's metadata gives for a special token, such as `bos`; `None` for a number that no token has.
 ///
 /// # Errors
-/// `InvalidModel` for a value that is no integer.
+/// `InvalidModel` for a value that is not an integer.
 pub(super) fn token_id(file: &Gguf, name: &str) -> Result<Option<u32>> {
     let key = format!("tokenizer.ggml.{name}_token_id");
     let id = file.typed(&key, as_integer, "the integer of a token")?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::ops::shape::{check_limit, number};
 
-/// The most elements of a head: what an invocation of the GPU's kernel has sums for.
+/// The largest number of elements of a head: an invocation of the GPU's kernel has no more accumulators.
 const MAX_HEAD: usize = 256;
 
 /// The shape and options of scaled dot-product attention: for each token and head, the mean of the values at all
@@ -35,7 +35,7 @@ const MAX_HEAD: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Attention {
-    /// The number of tokens, each of which has a query for each head.
+    /// The number of tokens; each has a query for each head.
     pub tokens: usize,
     /// The number of heads, a multiple of `kv_heads`.
     pub heads: usize,
@@ -48,7 +48,7 @@ pub struct Attention {
     /// The position of the first token if attention is causal: a token sees the positions up to its own. The other
     /// tokens follow, and all of them are among `positions`. `None` if every token sees all positions.
     pub causal: Option<usize>,
-    /// The number of positions that a token sees, the last of which is its own; causal attention only.
+    /// The number of positions that a token sees, up to and including its own; causal attention only.
     pub window: Option<usize>,
     /// The bound `c` of scores, which become `c · tanh(score / c)`.
     pub soft_cap: Option<f32>,
@@ -57,8 +57,8 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Creates an attention of tokens to each other: every token sees all, each head has keys and values of its own, and
-    /// the scale is `1 / √head_len`.
+    /// Creates an attention of tokens to each other: every token sees all tokens, each head has its own keys and
+    /// values, and the scale is `1 / √head_len`.
     pub fn new(tokens: usize, heads: usize, head_len: usize) -> Self {
         Self {
             tokens,

@@ -3,13 +3,13 @@
 use super::shape::{invalid, product};
 use crate::error::Result;
 
-/// Checks the distance of the numbers of a word. Returns how many numbers the words have.
+/// Checks the distance of the numbers of a word. Returns the number of numbers in all words.
 pub(super) fn unpacked_len(stride: usize, words: usize) -> Result<usize> {
     check_stride(stride, words)?;
     product("y", words, 4)
 }
 
-/// Checks the distance of the numbers of a word. Returns how many words the numbers take.
+/// Checks the distance of the numbers of a word. Returns the number of words that the numbers take.
 pub(super) fn packed_len(stride: usize, numbers: usize) -> Result<usize> {
     let words = numbers.div_ceil(4);
     check_stride(stride, words).map(|()| words)

@@ -8,11 +8,7 @@ use crate::error::Result;
 use crate::ops::shape::{check_matrix, product};
 
 /// Weights in the form in which a back-end has them. Each back-end knows its own types.
-#[cfg(not(target_arch = "wasm32"))]
 pub(crate) type Weights = Arc<dyn Any + Send + Sync>;
-/// Weights in the form in which a back-end has them, which in browsers belong to one thread.
-#[cfg(target_arch = "wasm32")]
-pub(crate) type Weights = Arc<dyn Any>;
 
 /// The matmul of `m × k` rows with the `k × n` weights of a
 /// [`GpuMatmulCache`](crate::GpuMatmulCache), as
@@ -22,13 +18,6 @@ pub struct CachedMatmul {
     shape: [usize; 3],
     weights: Weights,
 }
-
-// SAFETY: without atomics a module has one thread.
-#[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
-unsafe impl Send for CachedMatmul {}
-// SAFETY: as above.
-#[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
-unsafe impl Sync for CachedMatmul {}
 
 impl CachedMatmul {
     /// Returns the matmul of `m` rows with weights of this shape.

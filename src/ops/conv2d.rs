@@ -27,17 +27,17 @@ pub enum Padding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Conv2d {
-    /// Rows of the input.
+    /// The number of rows of the input.
     pub input_rows: usize,
-    /// Columns of the input.
+    /// The number of columns of the input.
     pub input_cols: usize,
-    /// Rows of the kernel, at least 1.
+    /// The number of rows of the kernel, at least 1.
     pub kernel_rows: usize,
-    /// Columns of the kernel, at least 1.
+    /// The number of columns of the kernel, at least 1.
     pub kernel_cols: usize,
-    /// Rows between two windows (the vertical stride), at least 1.
+    /// The number of rows between two windows (the vertical stride), at least 1.
     pub stride_rows: usize,
-    /// Columns between two windows (the horizontal stride), at least 1.
+    /// The number of columns between two windows (the horizontal stride), at least 1.
     pub stride_cols: usize,
     /// The padding at the border.
     pub padding: Padding,

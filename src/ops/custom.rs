@@ -52,7 +52,7 @@ pub struct CustomOp {
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 struct Definition {
-    /// The number that tells definitions apart.
+    /// The number that identifies the definition.
     number: u64,
     name: &'static str,
     inputs: &'static [&'static str],
@@ -108,7 +108,7 @@ impl CustomOp {
         })
     }
 
-    /// Returns the number that tells definitions apart: functions of one WGSL text may differ.
+    /// Returns the number that identifies the definition: definitions with one WGSL text may have different functions.
     pub(crate) fn number(&self) -> u64 {
         self.definition.number
     }

@@ -1,8 +1,8 @@
 //! Indices among the inputs of operations: whole numbers that are stored as `f32`.
 //!
-//! One rule holds for all operations and back-ends. Indices that the host has are checked: values that the caller gave,
-//! be it to a method, to a batch or as a program's argument. Indices that a device has, because it computed them or
-//! because they are in a buffer, are not read by the host: where one is none, the result is NaN.
+//! One rule holds for all operations and back-ends. Indices that the host has are checked: values that the caller gave
+//! to a method, to a batch or as a program's argument. Indices that a device computed or that are in a buffer are not
+//! read by the host: an invalid one gives NaN.
 
 use crate::error::{Error, Result};
 use crate::ops::Op;
@@ -28,7 +28,7 @@ pub(crate) fn position(index: f32, count: usize) -> Option<usize> {
 /// Checks the indices of an operation, where the host has them: `input` returns the elements of an input.
 ///
 /// # Errors
-/// `InvalidArgument` with the first index that is none.
+/// `InvalidArgument` with the first invalid index.
 pub(crate) fn check_indices<'a>(
     op: &Op,
     input: impl FnOnce(usize) -> Option<&'a [f32]>,
@@ -43,7 +43,7 @@ pub(crate) fn check_indices<'a>(
 /// Checks that all values are indices below `count`.
 ///
 /// # Errors
-/// `InvalidArgument` with the first index that is none.
+/// `InvalidArgument` with the first value that is not such an index.
 pub(crate) fn check_all(what: &'static str, values: &[f32], count: usize) -> Result<()> {
     let wrong = |&index: &f32| position(index, count).is_none();
     match values.iter().position(wrong) {
@@ -52,7 +52,7 @@ pub(crate) fn check_all(what: &'static str, values: &[f32], count: usize) -> Res
     }
 }
 
-/// Creates the error of an index that is none, with its position among the indices.
+/// Creates the error about an invalid index, with its position among the indices.
 fn beyond(what: &'static str, index: f32, at: Option<usize>, count: usize) -> Error {
     let at = at.map_or_else(String::new, |at| format!(" at position {at}"));
     let requirement = match count {
@@ -62,7 +62,8 @@ fn beyond(what: &'static str, index: f32, at: Option<usize>, count: usize) -> Er
     Error::invalid(what, number(index) + &at, requirement)
 }
 
-/// The value by which a list of indices exceeds a limit, if it does. It stays known when the list is on a device alone.
+/// The value by which a list of indices exceeds a limit, if it does. It is also known after the list was moved to a
+/// device.
 #[cfg_attr(target_arch = "wasm32", allow(dead_code))] // Tensors in JavaScript are of their own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorstIndex {
@@ -90,7 +91,7 @@ impl WorstIndex {
     /// Checks that all values are indices below `count`; their positions are known if they are `in_order`.
     ///
     /// # Errors
-    /// `InvalidArgument` with an index that is none.
+    /// `InvalidArgument` with a value that is not such an index.
     pub(crate) fn check(self, what: &'static str, count: usize, in_order: bool) -> Result<()> {
         match self.worst {
             Some((index, at)) if position(index, count).is_none() => {

@@ -7,7 +7,7 @@ use super::shape::{
 use crate::error::Result;
 use crate::ops::Op;
 
-/// Checks the lengths of the inputs, of which there are as many as the operation has. Returns the length of the result.
+/// Checks the lengths of the inputs; their number must be that of the operation. Returns the length of the result.
 pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
     let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");

@@ -6,11 +6,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Matmul {
-    /// Rows of `A` and `C`.
+    /// The number of rows of `A` and `C`.
     pub m: usize,
-    /// Columns of `A`, rows of `B`.
+    /// The number of columns of `A` and of rows of `B`.
     pub k: usize,
-    /// Columns of `B` and `C`.
+    /// The number of columns of `B` and `C`.
     pub n: usize,
     /// Whether `A` is stored as a `k × m` matrix.
     pub transpose_a: bool,
@@ -39,7 +39,7 @@ impl Matmul {
         }
     }
 
-    /// The same product with a `B` stored column by column.
+    /// Returns the same matmul with `B` stored column by column.
     #[must_use]
     pub fn transpose_b(self) -> Self {
         Self {

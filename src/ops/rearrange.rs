@@ -1,10 +1,8 @@
 //! The shape and strides of a rearrangement.
 
 use crate::error::{Error, Result};
+use crate::ops::axes::{Axis, MAX_AXES, PerAxis, merged};
 use crate::ops::shape::{check_len, check_limit, overflow, volume_of};
-
-/// The largest number of axes of a [`Rearrange`].
-pub(crate) const MAX_AXES: usize = 6;
 
 /// A strided view of `x` whose elements become a row-major result:
 /// `y[i₀, i₁, …] = x[offset + Σ iₖ · strides[k]]`.
@@ -31,11 +29,17 @@ pub(crate) const MAX_AXES: usize = 6;
 pub struct Rearrange {
     /// The number of elements along each axis of the result, of at most 6 axes.
     pub shape: Vec<usize>,
-    /// The distance in `x` between neighbours along each axis, as many as there are axes.
+    /// The distance in `x` between neighbours, for each axis.
     pub strides: Vec<isize>,
     /// The index in `x` of the first element of the result.
     pub offset: usize,
 }
+
+/// Products of a length and a stride. Sums of them do not overflow, because the product of all lengths is a `usize`.
+#[cfg(target_pointer_width = "64")]
+type Reach = i128;
+#[cfg(not(target_pointer_width = "64"))]
+type Reach = i64;
 
 /// The elements of an input that an elementwise operation reads in a pattern: `y[i] = x[i / inner % len]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +73,13 @@ impl Rearrange {
             return Ok(0);
         }
         let len = volume_of(&self.shape).ok_or_else(|| overflow("y", &self.shape))?;
-        let (mut first, mut last) = (self.offset as i128, self.offset as i128);
+        let (mut first, mut last) = (self.offset as Reach, self.offset as Reach);
         for (&size, &stride) in self.shape.iter().zip(&self.strides) {
-            // Of two numbers of 64 bits each.
-            let reach = (size as i128 - 1) * stride as i128;
+            let reach = (size as Reach - 1) * stride as Reach;
             first += reach.min(0);
             last += reach.max(0);
         }
-        if first >= 0 && last < x as i128 {
+        if first >= 0 && last < x as Reach {
             return Ok(len);
         }
         let outside = if first < 0 { first } else { last };
@@ -85,23 +88,17 @@ impl Rearrange {
         Err(Error::invalid("options", value, requirement))
     }
 
-    /// Returns the same view with the fewest axes, from the outermost on: sizes and strides.
-    pub(crate) fn merged(&self) -> Vec<(usize, isize)> {
+    /// Returns the axes of the same view with the fewest ones, from the outermost on.
+    pub(crate) fn merged(&self) -> PerAxis<Axis> {
         // Sizes beside a zero may be too large to multiply.
         if self.shape.contains(&0) {
-            return vec![(0, 1)];
+            return PerAxis::repeating(&[0]);
         }
-        let mut merged: Vec<(usize, isize)> = Vec::new();
-        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
-            match merged.last_mut() {
-                _ if size == 1 => {}
-                Some((outer, step)) if *step == stride.wrapping_mul(size as isize) => {
-                    (*outer, *step) = (*outer * size, stride);
-                }
-                _ => merged.push((size, stride)),
-            }
+        let mut axes = PerAxis::repeating(&self.shape);
+        for (axis, &stride) in axes.iter_mut().zip(&self.strides) {
+            axis.stride = stride;
         }
-        merged
+        merged(&axes)
     }
 
     /// Returns the pattern of a view that only repeats all of the `x` elements that there are, as
@@ -112,14 +109,14 @@ impl Rearrange {
             return None;
         }
         let (inner, axes) = match axes.split_last() {
-            Some((&(inner, 0), outer)) => (inner, outer),
+            Some((&Axis { len, stride: 0 }, outer)) => (len, outer),
             _ => (1, &axes[..]),
         };
         let (len, axes) = match axes.split_last() {
-            Some((&(len, 1), outer)) => (len, outer),
+            Some((&Axis { len, stride: 1 }, outer)) => (len, outer),
             _ => (1, axes),
         };
-        let rows_repeat = matches!(axes, [] | [(_, 0)]);
+        let rows_repeat = matches!(axes, [] | [Axis { stride: 0, .. }]);
         (rows_repeat && len == x).then_some(Cycle { inner, len })
     }
 }
@@ -130,12 +127,17 @@ mod tests {
 
     #[test]
     fn neighbouring_axes_merge() {
-        let view = |shape: &[usize], strides: &[isize]| Rearrange::new(shape, strides).merged();
+        let view = |shape: &[usize], strides: &[isize]| {
+            let axes = Rearrange::new(shape, strides).merged();
+            axes.iter()
+                .map(|axis| (axis.len, axis.stride))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(view(&[2, 3, 4], &[12, 4, 1]), [(24, 1)]);
         assert_eq!(view(&[2, 3, 4], &[0, 4, 1]), [(2, 0), (12, 1)]);
         assert_eq!(view(&[2, 3, 1, 4], &[0, 0, 7, 0]), [(24, 0)]);
         assert_eq!(view(&[1, 1], &[5, 9]), []);
-        assert_eq!(view(&[usize::MAX, 2, 0], &[0, 0, 1]), [(0, 1)]);
+        assert_eq!(view(&[usize::MAX, 2, 0], &[0, 0, 1]), [(0, 0)]);
     }
 
     #[test]

@@ -7,17 +7,17 @@ use crate::ops::shape::{MAX_EXACT_INDEX, check_len_for, check_limit, product, vo
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AxisFold {
-    /// Their sum; 0 of none.
+    /// The sum of the elements; 0 if there are none.
     Sum,
-    /// Their arithmetic mean.
+    /// The arithmetic mean of the elements.
     Mean,
-    /// The largest; NaN where any is NaN.
+    /// The largest element; NaN if any is NaN.
     Max,
-    /// The smallest; NaN where any is NaN.
+    /// The smallest element; NaN if any is NaN.
     Min,
-    /// The index of the first largest one, or of the first NaN.
+    /// The index of the first largest element, or of the first NaN.
     Argmax,
-    /// The index of the first smallest one, or of the first NaN.
+    /// The index of the first smallest element, or of the first NaN.
     Argmin,
 }
 

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::ops::shape::number;
 
-/// Rows and columns of a tile in the reductions named `tiled_…`.
+/// The number of rows, and of columns, of a tile in the reductions named `tiled_…`.
 pub const TILE_SIZE: usize = 16;
 
 /// A reduction: an optional function of each element, a function that combines two values, and its
@@ -231,7 +231,7 @@ impl ReduceOp for MinOp {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Partials {
-    /// The tiles' values, the last dimension varying fastest: row by row for a matrix.
+    /// The tiles' values in row-major order: the last dimension varies fastest.
     pub values: Vec<f32>,
     /// The number of tiles along each dimension: rows and columns of tiles for a matrix.
     pub tile_count: [usize; 4],

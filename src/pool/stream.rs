@@ -35,11 +35,10 @@ pub struct StreamProgress {
 const AHEAD: usize = 4;
 
 impl PoolProgram {
-    /// Runs with arguments that `source` supplies part by part, and passes the results to `sink`,
-    /// so that neither must fit into memory. The results are bit-identical to those of
-    /// [`PoolProgram::read_async`]. Reading, computing and writing of parts overlap: each device
-    /// has [`GpuDevicePool::in_flight`] parts at a time. If one device is slow, the others go on
-    /// until four times as many parts are in memory, and then wait.
+    /// Runs with arguments that `source` supplies part by part, and passes the results to `sink`, so that neither must
+    /// fit into memory. The results are bit-identical to those of [`PoolProgram::read_async`]. Reading, computing and
+    /// writing of parts overlap: each device has [`GpuDevicePool::in_flight`] parts at a time. If one device is slow,
+    /// the others continue until four times as many parts are in memory, and then wait.
     ///
     /// The source is asked for the elements of an argument in ascending order, with two exceptions:
     /// convolutions ask for a part's last rows again, and arguments that every element depends on
@@ -109,7 +108,7 @@ struct Stream<'a> {
     source: Mutex<&'a mut StreamSource<'a>>,
     output: Mutex<Output<'a>>,
     state: Mutex<State>,
-    /// Parts that may be under way or done before the sink has the first of them.
+    /// The number of parts that may be running or done before the sink has received the first of them.
     ahead: usize,
 }
 
@@ -118,7 +117,7 @@ struct State {
     /// The next part, and its first row.
     next: usize,
     row: usize,
-    /// Parts that the sink has.
+    /// The number of parts that the sink has.
     written: usize,
     /// The tasks that wait for room for another part.
     waiting: Vec<Waker>,
@@ -144,7 +143,7 @@ pub(super) struct Chunk {
     rows: Range<usize>,
     /// Whether its arguments were read.
     is_filled: bool,
-    /// The arguments of a part, in order; empty for those that are read whole.
+    /// The arguments of a part, in order; empty for arguments that are read as a whole.
     arguments: Vec<Vec<f32>>,
     outputs: Vec<Vec<f32>>,
 }

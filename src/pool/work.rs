@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use crate::error::{Error, Result};
 use crate::pool::program::Sizes;
 
-/// A marker for types that threads share. WebAssembly has no threads here: a GPU's handles belong
-/// to one.
+/// A marker for types that threads share. In WebAssembly it has no requirement, because a GPU's handles belong to one
+/// thread.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) trait Shared: Sync {}
 #[cfg(not(target_arch = "wasm32"))]
@@ -18,7 +18,7 @@ pub(super) trait Shared {}
 #[cfg(target_arch = "wasm32")]
 impl<T> Shared for T {}
 
-/// Work divided into parts, each of which any device can do.
+/// Work divided into parts; any device can do each part.
 pub(super) trait Job: Shared {
     type Part: Send;
     /// Whether parts are read before they are computed and written afterwards, so that the host is
@@ -59,7 +59,7 @@ pub(super) struct Queue<'a> {
 struct State<'a> {
     /// The parts, the next one last.
     parts: Vec<Part<'a>>,
-    /// The first error that is not the loss of a device.
+    /// The first error other than the loss of a device.
     error: Option<Error>,
 }
 

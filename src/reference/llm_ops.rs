@@ -72,7 +72,7 @@ pub(super) fn rope(x: &[f32], options: &Rope) -> Vec<Expected> {
     (0..x.len()).map(at).collect()
 }
 
-/// The scores of one token's head, each with the error's magnitude: that of its terms.
+/// The scores of one token's head, each with the sum of its terms' magnitudes, which bounds the error.
 fn scores(query: &[f32], keys: &[&[f32]], options: &Attention) -> Vec<[f64; 2]> {
     let scale = wide(options.scale);
     let score = |key: &&[f32]| {
@@ -86,7 +86,8 @@ fn scores(query: &[f32], keys: &[&[f32]], options: &Attention) -> Vec<[f64; 2]> 
     keys.iter().map(score).collect()
 }
 
-/// A mean of values. An error of a score is one of its weight, and so is that of the distance from the largest score.
+/// Returns a weighted mean of values. An absolute error of a score, or of its distance from the largest score, is a
+/// relative error of its weight.
 pub(super) fn attention(inputs: &[&[f32]], options: &Attention) -> Vec<Expected> {
     // The counts beside a zero may be of any size.
     if inputs[0].is_empty() {

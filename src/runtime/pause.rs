@@ -41,7 +41,8 @@ pub(crate) async fn pause() {
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use script::pause;
 
-/// In the npm package: a browser's executor polls a woken future before it hears a message, so scripts have another way.
+/// For the npm package, in which scripts implement the pause: a browser's executor polls a woken future before it
+/// handles messages.
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 mod script {
     use js_sys::Promise;

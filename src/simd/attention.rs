@@ -1,7 +1,7 @@
 //! Attention of grouped query heads to keys and values, which may be those of a cache.
 //!
-//! A few tokens go one by one: the heads that share keys and values read them together. Blocks of
-//! tokens are products of matrices.
+//! A few tokens are computed one by one: heads that share keys and values read them together. Blocks of tokens are
+//! computed by matmuls.
 
 mod shape;
 
@@ -19,11 +19,11 @@ use crate::tensor::CacheType;
 pub(crate) use shape::AttentionShape;
 use std::ops::{Deref, Range};
 
-/// Tokens of a product of matrices: keys behind its last token are skipped.
+/// The number of tokens in a block of a matmul. Keys after the last token of a block are skipped.
 const BLOCK: usize = 32;
 
-/// Keys whose products one accumulator gathers, which bounds the rounding error. Their values stay in
-/// the first-level cache.
+/// The number of keys whose products one accumulator gathers, which bounds the rounding error. Their values stay in the
+/// first-level cache.
 const CHAIN: usize = 128;
 
 /// Writes the attention of each token and head: rows of tokens, of heads, of `head_len` values, as
@@ -168,8 +168,8 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// Returns whether all values are finite that some of the tokens see and others do not. The product of matrices
-    /// multiplies those by 0, which gives NaN for others.
+    /// Returns whether all values are finite that only some of the tokens see. The matmul multiplies hidden values by
+    /// 0, which gives NaN for infinite values.
     fn finite_where_hidden(&self, tokens: &Range<usize>) -> Result<bool> {
         let (first, last) = (
             self.shape.visible(tokens.start),
@@ -308,7 +308,7 @@ fn capped<I: Isa>(isa: I, shape: AttentionShape, scores: I::F32) -> I::F32 {
     }
 }
 
-/// Heads that read a key or a value together at most.
+/// The largest number of heads that read a key or a value together.
 const MOST_HEADS: usize = 4;
 
 /// The distance of two heads' scores.
@@ -422,7 +422,7 @@ fn write_scores<I: Isa, const R: usize>(isa: I, queries: &[f32], keys: &[f32], s
     }
 }
 
-/// Adds the values, times `R` rows of weights, to `V` vectors of as many results from a column on.
+/// Adds the values, times `R` rows of weights, to `R` rows of results: `V` vectors of each, from column `col` on.
 #[inline(always)]
 fn add_mix<I: Isa, const R: usize, const V: usize>(
     isa: I,

@@ -1,6 +1,6 @@
 //! Bytes as numbers from 0 to 1.
 
-/// Returns the place of the first number of a word. The others follow `stride` apart.
+/// Returns the position of the first number of a word. The other numbers follow at distances of `stride`.
 fn first(word: usize, stride: usize) -> usize {
     if stride == 1 { 4 * word } else { word }
 }

@@ -13,7 +13,7 @@ const MOST_F16: f32 = 65_504.0;
 /// The largest integer of a block of `Q8_0`.
 const MOST_INTEGER: f32 = 127.0;
 
-/// Writes a row as words, of which there are [`CacheType::words`].
+/// Writes a row as [`CacheType::words`] words of 32 bits.
 #[cfg_attr(not(feature = "llm-core"), allow(dead_code))]
 pub(crate) fn pack_row(kind: CacheType, row: &[f32], words: &mut [f32]) {
     match kind {

@@ -16,17 +16,18 @@ use crate::runtime::NATIVE;
 use layout::{Layout, Rows, Source};
 use std::ops::Range;
 
-/// Vectors of outputs computed side by side: as many sums as two multiply-adds a cycle need to hide
-/// their latency, and half as many where rows are short.
+/// The number of vectors of outputs that are computed side by side. Two multiply-adds per cycle need as many
+/// accumulators to hide their latency.
 const MANY: usize = 8;
+/// The number of such vectors for short rows.
 const SOME: usize = 4;
 
 /// Whether all kernels have loops for `MANY` and for `SOME`. The download has no room for them: there the usual
 /// kernels have one for `MANY`, and all others and short rows share one for `SOME`.
 const ALL_LOOPS: bool = cfg!(not(target_family = "wasm"));
 
-/// Products that one sum gathers, or sums of a row of the kernel, before it is added to the total,
-/// which bounds the rounding error of large kernels.
+/// The number of products that one sum gathers, or sums of a row of the kernel, before it is added to the total, which
+/// bounds the rounding error of large kernels.
 const CHAIN: usize = 32;
 
 /// The convolution of `input` with `kernel`, all row-major.
@@ -137,7 +138,7 @@ impl Kernel for Convolve<'_> {
     }
 }
 
-/// One row of outputs. Kernels of the usual widths have loops of their own.
+/// One row of outputs. Kernels of the usual widths have specialised loops.
 #[inline(always)]
 fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out: &mut [f32]) {
     let rows = source.rows(kernel, row);
@@ -164,9 +165,8 @@ fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out
     }
 }
 
-/// Computes outputs of some columns in blocks of `N` vectors, of which there must be one up to
-/// their end. Returns the end of the computed columns: the start if there is no loop for so many
-/// vectors.
+/// Computes outputs of some columns in blocks of `N` vectors; at least one block must fit before their
+/// end. Returns the end of the computed columns: the start if there is no loop for `N` vectors.
 #[inline(always)]
 fn blocks<'a, I: Isa, const N: usize>(
     isa: I,
@@ -210,7 +210,7 @@ fn narrow<'a, I: Isa, const N: usize, const WIDTH: usize>(
     });
 }
 
-/// Writes blocks of `N` vectors as `sums` gives them from a column on.
+/// Writes blocks of `N` vectors. `sums` returns the vectors from a column on.
 #[inline(always)]
 fn each_block<I: Isa, const N: usize>(
     isa: I,
@@ -263,7 +263,7 @@ fn sums<'a, I: Isa, const N: usize>(
 struct Sums<I: Isa, const N: usize> {
     totals: [I::F32; N],
     chain: [I::F32; N],
-    /// Products in the chain.
+    /// The number of products in the chain.
     gathered: usize,
 }
 

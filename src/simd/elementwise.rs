@@ -118,7 +118,7 @@ pub(super) fn map2<F: Binary>(isa: InstructionSet, f: F, a: &[f32], b: &[f32], y
     in_whole_vectors([a, b], y, &|[a, b], y| dispatch(isa, Map2 { f, a, b, y }));
 }
 
-/// Values of the widest vectors.
+/// The number of values of the widest vectors.
 const WIDEST: usize = 16;
 
 /// A function of two slices, or of one given twice, and where its values go.

@@ -41,7 +41,7 @@ macro_rules! functions {
             })
         }
 
-        /// Passes a light function to the visitor. Returns `None` if the operation's function is none.
+        /// Passes a light function to the visitor. Returns `None` if the operation's function is not a light one.
         #[inline(always)]
         pub(super) fn with_light_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
             Some(match *op {
@@ -122,7 +122,7 @@ fn one_where<I: Isa>(isa: I, holds: I::Mask) -> I::F32 {
     isa.select(holds, constant!(isa, 1.0), isa.splat(0.0))
 }
 
-/// `gate · x`. GPUs may read a gate below the smallest normal number as 0, of which an infinite `x` makes NaN.
+/// `gate · x`. GPUs may read a gate below the smallest normal number as 0, and 0 times an infinite `x` is NaN.
 #[inline(always)]
 fn gated<I: Isa>(isa: I, gate: I::F32, x: I::F32) -> I::F32 {
     let tiny = isa.lt(isa.abs(gate), constant!(isa, f32::MIN_POSITIVE));

@@ -12,7 +12,7 @@ use crate::ops::Op;
 use crate::runtime::NATIVE;
 pub(crate) use pairs::Other;
 
-/// Vectors that are worked on at a time: as many as registers hold beside a few others.
+/// The number of vectors that are worked on at a time: as many as registers hold beside a few others.
 const FEW: usize = 8;
 const MANY: usize = 16;
 
@@ -29,7 +29,7 @@ pub(crate) fn is_swept(op: &Op) -> bool {
     is_light(op) && (op.inputs().len() == 1 || NATIVE)
 }
 
-/// Values of a whole group on any instruction set.
+/// The number of values of a whole group on any instruction set.
 const GROUP: usize = MANY * MAX_LANES;
 
 /// Applies operations that [`is_swept`] to `x`, the first one first; to the values where their

@@ -4,7 +4,7 @@ use super::threads::share_out;
 use crate::error::Result;
 use crate::ops::indices::position;
 
-/// Copies the row of a `rows × cols` table for each index; NaN for an index that is none.
+/// Copies the row of a `rows × cols` table for each index. An invalid index gives NaN.
 pub(super) fn gather_rows(
     pieces: usize,
     [table, indices]: [&[f32]; 2],
@@ -26,7 +26,7 @@ pub(super) fn gather_rows(
     })
 }
 
-/// Copies `k` elements of each row by their indices within the row; NaN for an index that is none.
+/// Copies `k` elements of each row by their indices within the row. An invalid index gives NaN.
 pub(super) fn take_along_rows(
     pieces: usize,
     [x, indices]: [&[f32]; 2],

@@ -25,7 +25,7 @@ mod sse2;
 #[allow(clippy::wildcard_imports)]
 mod wasm;
 
-/// The most lanes that any instruction set has.
+/// The largest number of lanes that any instruction set has.
 pub(super) const MAX_LANES: usize = 16;
 
 /// 1.5 · 2²³: adding it to a number of magnitude below 2²² rounds that to an integer, which
@@ -71,10 +71,10 @@ macro_rules! intrinsics {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use intrinsics;
 
-/// Values ahead that are asked for: functions keep processors from looking that far themselves.
+/// The number of values by which prefetches run ahead. Processors do not look that far ahead across calls of functions.
 pub(super) const AHEAD: usize = 1024;
 
-/// An instruction set: vectors of `LANES` numbers and what can be done with them.
+/// An instruction set: vectors of `LANES` numbers and their operations.
 ///
 /// A value of the type proves that the CPU has the instructions. Unless said otherwise, every
 /// method works lane by lane.
@@ -88,7 +88,7 @@ pub(super) trait Isa: Copy {
     type Mask: Copy;
     /// Numbers in a vector, a power of two up to [`MAX_LANES`].
     const LANES: usize;
-    /// Rows of two vectors whose sums fit the registers, at most 12: the tile of a product.
+    /// The number of rows of two vectors whose sums fit the registers, at most 12: the tile of a product.
     const TILE_ROWS: usize;
     /// Tiles have this many rows or a multiple of it: the last one of packed rows may have some
     /// of zeros.
@@ -101,8 +101,7 @@ pub(super) trait Isa: Copy {
     /// Whether [`Isa::mul_add`] rounds once.
     const FUSED: bool = true;
 
-    /// Runs a kernel as a function of its own, of which there is one however many other kernels
-    /// end in it.
+    /// Calls the kernel out of line, so that several callers share one copy.
     #[inline(always)]
     fn call<K: Kernel>(self, kernel: K) -> K::Output {
         kernel.run(self)
@@ -227,7 +226,7 @@ pub(super) trait Isa: Copy {
         self.load(&lanes)
     }
 
-    /// Stores as many lanes as the slice has room for.
+    /// Stores the first lanes, up to the length of the slice.
     #[inline(always)]
     fn store_first(self, values: Self::F32, to: &mut [f32]) {
         let lanes = self.to_array(values);
@@ -271,8 +270,8 @@ pub(super) trait Isa: Copy {
         self.mul(p, self.reinterpret(power))
     }
 
-    /// [`Isa::scale_exp2`] for `n` in [−252, 0] and |p| · 2ⁿ below 3: 2ⁿ⁺¹²⁶, which changes no digit, and
-    /// 2⁻¹²⁶.
+    /// [`Isa::scale_exp2`] for `n` in [−252, 0] and |p| · 2ⁿ below 3. It multiplies by 2ⁿ⁺¹²⁶, which is exact, and
+    /// then by 2⁻¹²⁶.
     #[inline(always)]
     fn scale_exp2_down(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
         let n = self.shl_exponent(self.to_bits(shifted));
@@ -391,7 +390,7 @@ pub(super) trait Isa: Copy {
         self.reinterpret(self.xor_bits(self.to_bits(magnitude), sign))
     }
 
-    /// The first `LANES` values of a slice that has at least so many.
+    /// Loads the first `LANES` values of a slice, which must not be shorter.
     #[inline(always)]
     fn load(self, from: &[f32]) -> Self::F32 {
         assert!(from.len() >= Self::LANES);
@@ -399,7 +398,7 @@ pub(super) trait Isa: Copy {
         unsafe { self.load_ptr(from.as_ptr()) }
     }
 
-    /// Stores to the first `LANES` values of a slice that has at least so many.
+    /// Stores to the first `LANES` values of a slice, which must not be shorter.
     #[inline(always)]
     fn store(self, values: Self::F32, to: &mut [f32]) {
         assert!(to.len() >= Self::LANES);
@@ -447,7 +446,7 @@ pub(super) trait Kernel {
     fn run<I: Isa>(self, isa: I) -> Self::Output;
 }
 
-/// Runs a kernel with the instruction set, or with the best one where that is not available.
+/// Runs a kernel with the instruction set, or with the best one if the CPU does not have it.
 pub(super) fn dispatch<K: Kernel>(isa: InstructionSet, kernel: K) -> K::Output {
     match isa.or_best() {
         #[cfg(target_arch = "x86_64")]

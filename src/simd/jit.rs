@@ -25,14 +25,14 @@ pub(crate) enum Input {
     Single,
 }
 
-/// Inputs of a loop at most.
+/// The largest number of inputs of a loop.
 const MAX_INPUTS: usize = 8;
-/// Bytes of the machine's own values in a vector.
+/// The number of bytes of the machine's own values in a vector.
 const VECTOR: usize = 16;
-/// Elements in a call. Engines replace a function by better-compiled code when it is called, not
-/// while it runs.
+/// The number of elements in a call. Engines replace a function by better-compiled code when it is called, not while it
+/// runs.
 const CALL: usize = 1 << 16;
-/// Vectors that a turn takes together.
+/// The number of vectors that a turn takes together.
 const UNROLLED: usize = 4;
 /// The number of operations above which a turn takes one vector: compiling more code would take
 /// longer than it saves.
@@ -71,7 +71,7 @@ impl Visitor for Traced<'_> {
     }
 }
 
-/// The code of one vector, by which expressions are compared.
+/// The code of one vector, which identifies the expression.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Code {
     body: Vec<u8>,
@@ -103,7 +103,7 @@ impl Code {
 pub(crate) struct Loop {
     function: Function,
     inputs: Vec<Input>,
-    /// Values that a turn takes.
+    /// The number of values that a turn takes.
     turn: usize,
 }
 

@@ -90,8 +90,8 @@ pub(super) fn matmul(
     unsafe { multiply(isa, pieces, a, b, [m, k, n], c) }
 }
 
-/// `C = A · B` of matrices at any strides: `C`, row-major, must have `a.rows × b.cols` values,
-/// and `A` as many columns as `B` has rows.
+/// `C = A · B` of matrices at any strides: `C`, row-major, must have `a.rows × b.cols` values, and `A` must have the
+/// number of columns that `B` has rows.
 ///
 /// # Errors
 /// `LengthMismatch` of other lengths, `OutOfMemory` where there is no memory for packed operands.
@@ -124,8 +124,8 @@ pub(crate) fn multiply_planes(
 /// `C = C + A · B`.
 ///
 /// # Errors
-/// `LengthMismatch` of slices that do not have the lengths of the shape, `OutOfMemory` where there is no memory for
-/// packed operands, or for a product that is added after it was computed: one with a vector.
+/// `LengthMismatch` if slices do not have the lengths of the shape, `OutOfMemory` if there is no memory for packed
+/// operands or for the product with a vector, which is added after it was computed.
 pub(crate) fn multiply_add(
     cpu: Cpu,
     options: &Matmul,
@@ -171,11 +171,11 @@ fn pieces(cpu: Cpu, [m, k, n]: [usize; 3]) -> usize {
     cpu.split(work, matmul_class(m, n))
 }
 
-/// A product by blocks of `C`, in so many pieces.
+/// Computes a matmul by blocks of `C`, divided into `pieces` pieces.
 ///
 /// # Safety
-/// `a` must have `m` rows of `k` values, `b` as many columns of as many as the shape says, and
-/// `c` `m · n` values, of which there must be some.
+/// `a` must have `m` rows of `k` values, `b` must have `n` columns of `k` values, and `c` must have
+/// `m · n` values. `m · n` must not be 0.
 unsafe fn multiply<B: Panels>(
     isa: InstructionSet,
     pieces: usize,
@@ -188,10 +188,10 @@ unsafe fn multiply<B: Panels>(
     unsafe { multiply_onto(isa, pieces, a, b, shape, c, false) }
 }
 
-/// [`multiply`], added to what `C` holds if that is to `accumulate`.
+/// Computes [`multiply`], and adds the result to `C` if `accumulate` is set.
 ///
 /// # Safety
-/// As there.
+/// As for [`multiply`].
 unsafe fn multiply_onto<B: Panels>(
     isa: InstructionSet,
     pieces: usize,
@@ -245,8 +245,8 @@ fn row(isa: InstructionSet, pieces: usize, a: &[f32], b: &[f32], c: &mut [f32]) 
     })
 }
 
-/// Rows and columns of blocks into which a result is split are multiples of these, so that no
-/// tile is smaller than it would be in one piece.
+/// A result is split into blocks whose numbers of rows and of columns are multiples of these, so that no tile is
+/// smaller than it would be in one piece.
 const BLOCK_ROWS: usize = 24;
 const BLOCK_COLS: usize = 64;
 

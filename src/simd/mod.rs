@@ -51,6 +51,8 @@ pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
 pub(crate) use matmul::{Packed, multiply_planes};
+#[cfg(all(feature = "js", target_arch = "wasm32"))]
+pub(crate) use threads::pieces_among;
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::Fold;
 pub(crate) use values::map_values;
@@ -102,7 +104,7 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
     }
 }
 
-/// The length of the rows that an operation treats alike; `None` where it does not go by rows.
+/// Returns the length of the rows that an operation computes one by one; `None` if it does not work by rows.
 fn row_len(op: &Op) -> Option<usize> {
     if op.is_elementwise() {
         return Some(1);

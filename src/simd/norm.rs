@@ -6,8 +6,8 @@ use super::isa::{Isa, Kernel, constant, dispatch};
 use super::reduce::{Products, Sum, Values, mean, sum_vectors};
 use super::short_rows::{OfColumns, gain_side_by_side, short_rows};
 
-/// Each row of as many values as `gain` has, divided by the root of its mean square and `epsilon`,
-/// times `gain`; around the row's mean, and with the bias added, where there is one.
+/// Divides each row by √(mean square + `epsilon`) and multiplies it by `gain`, which has the length of a row. With a
+/// bias, it subtracts the row's mean first and adds the bias last.
 pub(super) fn norm(
     isa: InstructionSet,
     bias: Option<&[f32]>,

@@ -10,10 +10,10 @@ use super::reduce::fold;
 use super::threads::share_out;
 use crate::error::{Error, Result};
 
-/// Elements whose largest one decides whether any of them is looked at.
+/// The number of elements in a block. If the largest is too small, the block is skipped.
 const BLOCK: usize = 256;
 
-/// Candidates for each rank: when there are as many, all but the best are dropped.
+/// The number of candidates per rank. When this number is reached, all but the best are dropped.
 const CANDIDATES: usize = 4;
 
 /// Writes the indices of each row's `k` largest elements.
@@ -57,7 +57,7 @@ impl Candidate {
     }
 }
 
-/// Whether an element stands before the least of the best ones so far, all of which are before it in the row.
+/// Whether an element ranks before the least of the best ones so far. All of these are before it in the row.
 pub(super) fn is_above(value: f32, least: Option<f32>) -> bool {
     least.is_none_or(|least| value > least || (value.is_nan() && !least.is_nan()))
 }

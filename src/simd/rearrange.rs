@@ -3,8 +3,10 @@
 use super::threads::share_out;
 use crate::error::Result;
 use crate::ops::Rearrange;
+use crate::ops::axes::Axis;
 
-/// Rows of a tile: as many values as a cache line has, so that each line of a transposed input is read once.
+/// The number of rows of a tile: as many values as a cache line has, so that each line of a transposed input is read
+/// once.
 const TILE: usize = 16;
 
 /// Copies the elements of a view in its order.
@@ -15,10 +17,13 @@ pub(super) fn rearrange(
     out: &mut [f32],
 ) -> Result<()> {
     let axes = options.merged();
-    let (&(cols, step), outer) = axes.split_last().unwrap_or((&(1, 1), &[]));
+    let (inner, outer) = axes
+        .split_last()
+        .unwrap_or((&Axis { len: 1, stride: 1 }, &[]));
+    let (cols, step) = (inner.len, inner.stride);
     // Rows that lie side by side in `x` are read together.
     let tile = match outer.last() {
-        Some(&(rows, 1)) if step > 1 => rows.min(TILE),
+        Some(&Axis { len, stride: 1 }) if step > 1 => len.min(TILE),
         _ => 1,
     };
     let start = |row: usize| place(options.offset, outer, row);
@@ -26,7 +31,7 @@ pub(super) fn rearrange(
         let mut rows = out.chunks_mut(cols.max(1));
         let mut row = at / cols.max(1);
         while rows.len() > 0 {
-            let within = outer.last().map_or(1, |&(size, _)| size - row % size);
+            let within = outer.last().map_or(1, |axis| axis.len - row % axis.len);
             let count = tile.min(within).min(rows.len());
             if count == 1 {
                 rows.next()
@@ -43,11 +48,11 @@ pub(super) fn rearrange(
 }
 
 /// Returns the index in `x` of the first element of a row.
-fn place(offset: usize, outer: &[(usize, isize)], mut row: usize) -> usize {
+fn place(offset: usize, outer: &[Axis], mut row: usize) -> usize {
     let mut place = offset;
-    for &(size, stride) in outer.iter().rev() {
-        place = place.wrapping_add_signed((row % size) as isize * stride);
-        row /= size;
+    for axis in outer.iter().rev() {
+        place = place.wrapping_add_signed((row % axis.len) as isize * axis.stride);
+        row /= axis.len;
     }
     place
 }

@@ -10,13 +10,14 @@ use super::functions::Maximum;
 use super::isa::{Isa, Kernel, dispatch};
 use std::ops::Range;
 
-/// Vectors that gather terms side by side: enough to hide the latency of additions.
+/// The number of vectors that gather terms side by side: enough to hide the latency of additions.
 const SUMS: usize = 8;
 
-/// Terms that one lane gathers in a block, which bounds the rounding error.
+/// The number of terms that one lane gathers in a block, which bounds the rounding error.
 const CHAIN: usize = 16;
 
-/// Values of which [`argmax`] finds the largest before it looks whether it is a new one.
+/// The number of values in a block of [`argmax`]: it computes their maximum and compares it with the largest value so
+/// far.
 const ARGMAX_BLOCK: usize = 512;
 
 /// `Σ xᵢ`.
@@ -34,7 +35,7 @@ pub(super) fn mean(isa: InstructionSet, x: &[f32]) -> f32 {
     (dispatch(isa, Sum(Values(x))) / x.len() as f64) as f32
 }
 
-/// `f(x₀, f(x₁, …))` for an `f` that is associative and commutative; NaN of no values.
+/// `f(x₀, f(x₁, …))` for an `f` that is associative and commutative; NaN if there are no values.
 pub(super) fn fold<F: Binary>(isa: InstructionSet, f: F, x: &[f32]) -> f32 {
     dispatch(isa, Fold { f, x })
 }

@@ -11,11 +11,11 @@ use crate::error::Result;
 use crate::ops::{AxisFold, ReduceAxis};
 use columns::{COLUMNS, Columns};
 
-/// Elements of the longest rows that are reduced side by side. Along a short row most lanes would
-/// be empty, and entering a kernel would take longer than its elements.
+/// The length of the longest rows that are reduced side by side. Along a short row most lanes would be
+/// empty, and entering a kernel would take longer than its elements.
 const SHORT: usize = 32;
 
-/// Rows that are transposed at a time: all of their elements stay in a first-level cache.
+/// The number of rows that are transposed at a time: all of their elements stay in a first-level cache.
 const GROUP: usize = 64;
 
 /// Reduces the middle axis of `outer × len × inner` elements.
@@ -52,7 +52,7 @@ pub(super) fn reduce_axis(
     })
 }
 
-/// Reduces each row of `len` elements, of which there must be some.
+/// Reduces each row of `len` elements; `len` must not be 0.
 pub(super) fn reduce_rows(
     isa: InstructionSet,
     pieces: usize,

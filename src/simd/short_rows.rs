@@ -6,7 +6,7 @@ use super::InstructionSet;
 use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
 use super::transpose::transpose;
 
-/// Elements of the longest rows that gain by it. With four lanes, rows of 128 take a quarter longer.
+/// The length of the longest rows that are faster side by side. With four lanes, rows of 128 take a quarter longer.
 const LONGEST: usize = if cfg!(target_arch = "wasm32") {
     64
 } else {
@@ -16,8 +16,8 @@ const LONGEST: usize = if cfg!(target_arch = "wasm32") {
 /// The number of columns that take as long as the work that is saved for a row.
 const COLS_PER_ROW: usize = 12;
 
-/// Returns whether `rows` rows of `cols` elements take less time side by side. Threads that share
-/// such short rows get hundreds each, so the answer holds for each thread.
+/// Returns whether `rows` rows of `cols` elements take less time side by side. A thread gets hundreds of such short
+/// rows, so the answer holds for each thread.
 pub(super) fn gain_side_by_side(rows: usize, cols: usize) -> bool {
     (1..=LONGEST).contains(&cols) && rows > cols.div_ceil(COLS_PER_ROW)
 }
@@ -40,7 +40,7 @@ pub(super) fn short_rows<F: OfColumns>(
 }
 
 struct ShortRows<'a, F> {
-    /// For transpositions, which are functions of their own: within the kernel they would be most of its code.
+    /// For transpositions, which are separate functions, because inlined they would be most of the kernel's code.
     isa: InstructionSet,
     f: F,
     x: &'a [f32],

@@ -13,12 +13,11 @@ use super::math;
 use super::reduce::{Fold, Values, sum_lanes, sum_vectors};
 use super::short_rows::{OfColumns, gain_side_by_side, short_rows};
 
-/// Values in a block, which stays in the first-level cache between its maximum and its
-/// exponentials.
+/// The number of values in a block, which stays in the first-level cache between its maximum and its exponentials.
 pub(super) const BLOCK: usize = 4096;
 
-/// Vectors of exponentials that are added up before their sum goes to `f64`, which bounds the
-/// rounding error.
+/// The number of vectors of exponentials that are added up before their sum goes to `f64`, which bounds the rounding
+/// error.
 const CHAIN: usize = 16;
 
 /// [`softmax`] of any number of rows.
@@ -214,7 +213,7 @@ impl Kernel for Scaled<'_> {
     }
 }
 
-/// Softmax of columns, or its logarithm: NaN where a value is NaN or ∞, or all are −∞.
+/// Softmax of columns, or its logarithm. A column with a NaN or ∞, or with only −∞, gives NaN.
 #[derive(Clone, Copy)]
 struct SideBySide {
     logarithm: bool,

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::ops::shape::without_rule;
 use crate::ops::{Conv2d, Op};
 
-/// Values in a piece: two inputs and a result stay in a second-level cache.
+/// The number of values in a piece: two inputs and a result stay in a second-level cache.
 const PIECE: usize = 8 * BLOCK;
 
 /// Inputs, and a place for results.
@@ -39,7 +39,7 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
 /// validated; a reduction's result is returned and not stored.
 ///
 /// # Errors
-/// `InvalidArgument` of another operation, `OutOfMemory` where there is no memory for pieces.
+/// `InvalidArgument` for another operation, `OutOfMemory` if there is no memory for pieces.
 pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     match *op {
         Op::Softmax => softmax(isa, false, stream).map(|()| 0.0),

@@ -19,7 +19,7 @@ use crate::ops::{Op, OpClass};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cpu {
     pub(crate) isa: InstructionSet,
-    /// Threads that one operation may use.
+    /// The number of threads that one operation may use.
     pub(crate) threads: usize,
 }
 
@@ -44,12 +44,10 @@ impl Cpu {
 
     /// Returns the number of pieces into which an operation should be split.
     pub(super) fn pieces(self, op: &Op, inputs: &[&[f32]]) -> usize {
-        let work = work(op, inputs.iter().map(|input| input.len()));
-        let class = match op {
-            Op::Matmul { m, n, .. } => matmul_class(*m, *n),
-            _ => op.class(),
-        };
-        self.split(work, class)
+        if !THREADED || self.threads == 1 {
+            return 1;
+        }
+        pieces_among(self.threads, op, inputs.iter().map(|input| input.len()))
     }
 
     /// Returns the number of pieces into which this much work of a class should be split.
@@ -57,8 +55,7 @@ impl Cpu {
         if !THREADED || self.threads == 1 {
             return 1;
         }
-        let pieces = work / GRAIN.threshold(class);
-        pieces.clamp(1, self.threads as u64) as usize
+        split_among(self.threads, work, class)
     }
 
     /// A copy of values.
@@ -70,8 +67,8 @@ impl Cpu {
         Ok(copy)
     }
 
-    /// A copy of many values by several threads: one alone does not fill the way to memory, and
-    /// fresh pages keep it waiting.
+    /// Returns a copy of many values, made by several threads. One thread alone does not use the full bandwidth of
+    /// memory, and waits for new pages.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
         let pieces = self.split(values.len() as u64, OpClass::Movement);
@@ -90,6 +87,24 @@ impl Cpu {
     }
 }
 
+/// Returns the number of pieces into which `threads` threads split an operation on inputs of the lengths `lens`.
+pub(crate) fn pieces_among(
+    threads: usize,
+    op: &Op,
+    lens: impl Iterator<Item = usize> + Clone,
+) -> usize {
+    let class = match op {
+        Op::Matmul { m, n, .. } => matmul_class(*m, *n),
+        _ => op.class(),
+    };
+    split_among(threads, work(op, lens), class)
+}
+
+fn split_among(threads: usize, work: u64, class: OpClass) -> usize {
+    let pieces = work / GRAIN.threshold(class);
+    pieces.clamp(1, threads as u64) as usize
+}
+
 /// Returns the class of a matmul by its bottleneck: with a vector it is memory, as for a sum.
 pub(super) fn matmul_class(m: usize, n: usize) -> OpClass {
     if m.min(n) <= 2 {
@@ -100,14 +115,14 @@ pub(super) fn matmul_class(m: usize, n: usize) -> OpClass {
 }
 
 /// Whether there may be more than one thread.
-pub(super) const THREADED: bool = cfg!(all(feature = "threads", not(target_family = "wasm")));
+pub(super) const THREADED: bool = cfg!(relampago_threads);
 
-#[cfg(all(feature = "threads", not(target_family = "wasm")))]
+#[cfg(relampago_threads)]
 fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-#[cfg(not(all(feature = "threads", not(target_family = "wasm"))))]
+#[cfg(not(relampago_threads))]
 fn threads() -> usize {
     1
 }
@@ -118,7 +133,7 @@ pub(super) fn share<T: Send>(
     mut items: impl Iterator<Item = T>,
     f: impl Fn(T) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    #[cfg(all(feature = "threads", not(target_family = "wasm")))]
+    #[cfg(relampago_threads)]
     if pieces > 1 {
         use rayon::iter::{IntoParallelIterator, ParallelIterator};
         return items.collect::<Vec<T>>().into_par_iter().try_for_each(f);

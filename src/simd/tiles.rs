@@ -1,8 +1,8 @@
 //! Reduction of each tile of a view to one value by a user's function.
 //!
-//! Everything is a loop over two slices of one length, which compilers turn into whatever vector
-//! instructions the kernel is compiled for; so a function that knows nothing of vectors gains
-//! by them. Only these loops are compiled for each function, in [`Band`].
+//! Everything is a loop over two slices of one length. The compiler turns it into vector instructions, so a user's
+//! function that handles one number at a time is vectorised, too. Only these loops are compiled for each function, in
+//! [`Band`].
 
 use std::marker::PhantomData;
 
@@ -16,10 +16,10 @@ use crate::ops::Reduction;
 use crate::ops::reduce_op::{Partials, ReduceOp, ReductionText, check_laws};
 use crate::tensor::{BoundView, PartitionView, Plane, TensorView, for_each_plane};
 
-/// Rows whose columns are combined one by one, and columns that there is room for; these are
-/// then combined by halves. So no value goes through more than `ROWS + log₂ COLS` roundings in
-/// a block.
+/// The number of rows of a block, which are combined row by row. The columns of the result are then combined by halves,
+/// so no value goes through more than `ROWS + log₂ COLS` roundings in a block.
 const ROWS: usize = 16;
+/// The largest number of columns of a block.
 const COLS: usize = 1024;
 
 /// A [`ReduceOp`] as constants and functions.
@@ -55,7 +55,7 @@ impl Fold {
         }
     }
 
-    /// Returns the fold of this one's results, which are not mapped again.
+    /// Returns the fold that combines results of this fold. It does not map them again.
     pub(crate) fn of_results(&self) -> Self {
         Self {
             band: self.again,
@@ -213,19 +213,19 @@ fn fold_matrix(
     fold.tiles_into(Cpu { isa, threads }, &matrix.bind(data)?, &tiles, out)
 }
 
-/// A matrix at any strides, cut into tiles of which each is one block at most.
+/// A matrix with any strides, cut into tiles of at most [`ROWS`] × [`COLS`] elements.
 struct SmallTiles {
     matrix: Plane,
     tile_rows: usize,
     tile_cols: usize,
-    /// Tiles side by side.
+    /// The number of tiles side by side.
     across: usize,
-    /// Whether these are folded together.
+    /// Whether tiles that are side by side are folded together.
     in_bands: bool,
 }
 
 impl SmallTiles {
-    /// `None` where the tiles are larger.
+    /// Returns `None` if the tiles are larger.
     fn new(mut matrix: Plane, [mut tile_rows, mut tile_cols, ..]: [usize; 4]) -> Option<Self> {
         // Whole rows without gaps between them lie side by side in one row of all values, where those of
         // few columns need not be folded one by one.
@@ -253,8 +253,8 @@ impl SmallTiles {
         })
     }
 
-    /// Returns some of `most` tiles from `index` on, in one row of tiles: all of them, the columns of each, and how
-    /// many they are.
+    /// Returns at most `most` tiles of one row of tiles, from `index` on: the matrix of them all, the number of
+    /// columns of a tile, and the number of tiles.
     fn part(&self, index: usize, most: usize) -> (Plane, usize, usize) {
         let matrix = self.matrix;
         let (row, col) = (index / self.across, index % self.across);

@@ -3,7 +3,7 @@
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 
-/// Rows and columns of a block: one cache line of `f32` each way.
+/// The number of rows, and of columns, of a block: one cache line of `f32` each way.
 const BLOCK: usize = 16;
 
 /// Transposes a row-major `rows × cols` matrix.
@@ -19,7 +19,7 @@ pub(super) fn transpose(isa: InstructionSet, x: &[f32], y: &mut [f32], rows: usi
     }
 }
 
-/// `x` has `rows × cols` values, and `y` as many.
+/// `x` and `y` have `rows × cols` values each.
 pub(super) struct Transpose<'a> {
     pub(super) x: &'a [f32],
     pub(super) y: &'a mut [f32],

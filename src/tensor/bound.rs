@@ -6,11 +6,11 @@ use crate::alloc::try_reserved;
 use crate::error::{Error, Result};
 use crate::tensor::{MemoryLayout, Plane, TensorView};
 
-/// Rows and columns of a tile that is copied at a time, if neighbouring elements are closer along
+/// The number of rows, and of columns, of a tile that is copied at a time, if neighbouring elements are closer along
 /// columns than along rows.
 const TILE: usize = 16;
 
-/// A view bound to data that it is known to stay within. Made by [`TensorView::bind`].
+/// A view bound to data. [`TensorView::bind`] creates it, and has checked that the view stays within the data.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundView<'a> {
     data: &'a [f32],

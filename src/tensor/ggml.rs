@@ -1,4 +1,4 @@
-//! ggml's block formats: how many weights a block holds, and what they are.
+//! ggml's block formats: the number of weights of a block, and their encoding.
 
 mod k_quants;
 mod simple;
@@ -11,7 +11,7 @@ use crate::tensor::quantized::half::{bf16_to_f32, f16_to_f32};
 pub(crate) use words::PackedBlocks;
 pub(crate) use words::Words;
 
-/// The most weights in a block.
+/// The largest number of weights in a block.
 pub(crate) const MAX_BLOCK: usize = 256;
 
 /// The type of a tensor in a GGUF file.
@@ -109,8 +109,8 @@ impl WeightType {
         found.unwrap_or(&TYPES[0])
     }
 
-    /// Writes the weights of whole blocks, bit for bit as ggml's Python package computes them.
-    /// `to` holds as many weights as the blocks; what either has beyond the other is left out.
+    /// Writes the weights of whole blocks, bit for bit as ggml's Python package computes them. `to` should have as many
+    /// elements as the blocks have weights; the excess of either is ignored.
     pub fn dequantize(self, blocks: &[u8], to: &mut [f32]) {
         let blocks = blocks.chunks_exact(self.block_bytes());
         for (block, to) in blocks.zip(to.chunks_exact_mut(self.block_len())) {
@@ -188,7 +188,7 @@ impl WeightType {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Group {
     pub(crate) scale: f32,
-    /// -0 where there is none: adding that changes no weight, not even the sign of a zero.
+    /// -0 if the format has none: adding -0 changes no weight, not even the sign of a zero.
     pub(crate) offset: f32,
 }
 

@@ -94,8 +94,7 @@ fn spans(start: usize, len: usize, step: usize) -> impl Iterator<Item = Range<us
     })
 }
 
-/// Calls `f` with planes along the dimension of stride 1, if there is one, and the longest of the
-/// others.
+/// Calls `f` with planes along two dimensions: the one of stride 1, if there is one, and the longest of the others.
 #[inline(always)]
 fn affine(offset: usize, size: [usize; 4], strides: [usize; 4], mut f: impl FnMut(Plane)) {
     let dense = |dim: &usize| size[*dim] > 1 && strides[*dim] == 1;

@@ -14,10 +14,10 @@ use crate::tensor::{BoundView, TensorView};
 pub(crate) use relampago_coefficients::half;
 use relampago_coefficients::half::{f16_to_f32, f32_to_f16};
 
-/// Rows of the matrix that share a scale.
+/// The number of rows of the matrix that share a scale.
 pub(crate) const BLOCK: usize = 32;
 
-/// Columns of a group: a strip of the widest tile, and a subgroup of most GPUs.
+/// The number of columns of a group: a strip of the widest tile, and a subgroup of most GPUs.
 pub(crate) const GROUP: usize = 32;
 
 /// The storage format of weights.
@@ -43,9 +43,9 @@ pub enum WeightFormat {
 /// The layout of the words of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordLayout {
-    /// Rows of scales in a block: 0 or 1.
+    /// The number of rows of scales in a block: 0 or 1.
     pub(crate) scales: usize,
-    /// Rows of the matrix in a word.
+    /// The number of rows of the matrix in a word.
     pub(crate) per_word: usize,
 }
 

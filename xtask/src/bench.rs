@@ -80,7 +80,7 @@ fn simd(project: &Project, arguments: &[String]) -> Result<()> {
     Ok(command.run()?)
 }
 
-/// Leaves the program in a folder of its own too: the machine with the GPU needs no Rust.
+/// Copies the program into a separate folder, too: the machine with the GPU needs no Rust.
 fn gpu(project: &Project, arguments: &[String]) -> Result<()> {
     let sh = &project.sh;
     let target = project.target("");

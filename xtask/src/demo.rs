@@ -77,7 +77,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     }
 }
 
-/// Builds what the page can do without at first, while it is served: faster modules, and the entry of its other view.
+/// Builds the parts that the page does not need at first, while it is served: faster modules, and the entry of its
+/// other view.
 fn complete(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
     let progress = Progress::start("the rest of the page");
     let built = folder.join("relampago.new");

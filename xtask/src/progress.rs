@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use xshell::Cmd;
 
-/// Lines of a failed command's output that are worth showing.
+/// The number of lines of a failed command's output that are shown: its last ones.
 const TAIL: usize = 40;
 
 /// The terminal's lines of steps that run at the same time.

@@ -1,7 +1,7 @@
 //! A static file server with the headers of a strict production site.
 //!
-//! Written out, because it is short: one thread and one answer a connection. (`tiny_http` leaves
-//! a connection waiting for ever where a browser opens several at once.)
+//! The server needs no library, because each connection has one thread and one answer. (`tiny_http` leaves a connection
+//! waiting for ever if a browser opens several at once.)
 
 use anyhow::{Context, Result};
 use std::fs;

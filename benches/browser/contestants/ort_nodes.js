@@ -11,6 +11,7 @@ const nodes = {
   sum: [['ReduceSum', ['x0'], 'y']],
   matmul: [['MatMul', ['x0', 'x1'], 'y']],
   conv: [['Conv', ['x0', 'x1'], 'y']],
+  layer: [['Conv', ['x0', 'x1'], 'y']],
   chain: [
     ['Relu', ['x0'], 'positive'],
     ['Mul', ['positive', 'scale'], 'scaled'],

@@ -40,10 +40,13 @@ const endToEnd = (device, { op, shapes }, inputs, options) =>
   ({ run: () => calls[op](device, inputs, shapes, options) });
 
 // Steps of a program in one call, which a GPU gets in one submission.
-async function repeated(device, { op, shapes }, inputs) {
+async function repeated(device, { op, shapes, alike }, inputs) {
   const buffers = await Promise.all(inputs.map((input) => device.upload(input)));
   const batch = device.batch();
   const program = await batch.compile([recorded[op](batch, inputs.map(({ length }) => batch.placeholder(length)), shapes)]);
+  if (alike) {
+    return onTheSame(batch, program, buffers);
+  }
   return {
     async steps(count) {
       const [next] = await program.runN(buffers, count, [[0, 0]]);
@@ -52,6 +55,21 @@ async function repeated(device, { op, shapes }, inputs) {
     },
     read: () => buffers[0].read(),
     close: () => [...buffers, program, batch].forEach((kept) => kept.dispose()),
+  };
+}
+
+// Each step has the same arguments: results of results would become too small to be normal numbers.
+function onTheSame(batch, program, buffers) {
+  let last;
+  return {
+    async steps(count) {
+      for (let i = 0; i < count; i++) {
+        last?.dispose();
+        [last] = await program.run(buffers);
+      }
+    },
+    read: () => (last ?? buffers[0]).read(),
+    close: () => [last, ...buffers, program, batch].forEach((kept) => kept?.dispose()),
   };
 }
 
@@ -71,6 +89,10 @@ async function compiled(device, { op, shapes, weights = shapes.length }, inputs,
 
 const recorded = {
   relu: (batch, [x]) => batch.relu(x),
+  gelu: (batch, [x]) => batch.gelu(x),
+  softmaxRows: (batch, [x], [[rows, cols]]) => batch.softmaxRows(x, rows, cols),
+  layer: (batch, [input, weights], [[, channels, inputRows, inputCols], [filters, , kernelRows, kernelCols]]) =>
+    batch.convolveLayer(input, weights, { channels, inputRows, inputCols, filters, kernelRows, kernelCols }),
   matmul: (batch, [a, b], [[m, k], [, n]]) => batch.matmul(a, b, m, k, n),
   chain: (batch, [x, bias]) => batch.vecAdd(batch.scale(batch.relu(x), SCALE), bias),
   perceptron(batch, [x, w1, b1, w2, b2], [[rows, inputs], [, hidden], , [, outputs]]) {

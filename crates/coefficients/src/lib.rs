@@ -1,8 +1,8 @@
-//! Constants of the elementary functions of `relampago`, shared by its SIMD kernels, its PTX kernels and its shaders, for
-//! which its build script writes them in WGSL.
+//! Constants of the elementary functions of `relampago`. Its SIMD kernels, PTX kernels and shaders share them; for the
+//! shaders, the build script writes them in WGSL.
 //!
-//! [`half`] converts 16-bit floating-point numbers, which all of them do alike. Polynomials are minimax fits by the Remez exchange algorithm in 40
-//! decimal digits, rounded to `f32` afterwards; the lowest power comes first.
+//! [`half`] converts 16-bit floating-point numbers in the same way for all of them. Polynomials are minimax fits by the
+//! Remez exchange algorithm in 40 decimal digits, rounded to `f32` afterwards; the lowest power comes first.
 
 pub mod half;
 
@@ -25,8 +25,8 @@ pub const EXP: [f32; 5] = [
     0.001_394_655_6,
 ];
 
-/// `P` in eʳ = 1 + r + r² · P(r) for |r| ≤ ½ ln 2, of one coefficient less: the error is 1.1e-7
-/// relative to eʳ, which is enough for softmax.
+/// `P` in eʳ = 1 + r + r² · P(r) for |r| ≤ ½ ln 2, with one coefficient less than [`EXP`]. The error
+/// is 1.1e-7 relative to eʳ, which is enough for softmax.
 pub const EXP_SHORT: [f32; 4] = [0.499_992_3, 0.166_671_15, 0.041_890_204, 0.008_312_518];
 
 /// `P` in ln(1 + f) = f − f²/2 + f³ · P(f) for |f| ≤ ⅓; the error is 4.7e-9 relative to the

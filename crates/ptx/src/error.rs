@@ -114,7 +114,7 @@ pub enum Error {
         array: String,
         /// The first byte.
         from: i64,
-        /// The byte after the last.
+        /// The position after the last byte.
         to: i64,
         /// The array's size.
         bytes: u32,
@@ -167,7 +167,7 @@ pub enum Error {
         /// The problem in the line.
         message: String,
     },
-    /// A kernel did something undefined during interpretation.
+    /// A kernel had undefined behaviour during interpretation.
     #[error("line {line}, block {block:?}, thread {thread}: {message}")]
     Fault {
         /// The line of the text, from 1 on.

@@ -1,8 +1,8 @@
-//! The instruction table: what can be emitted, on which types, with which operands, and from
-//! which target and version of PTX on.
+//! The instruction table: the instructions that can be emitted, with their types and operands, and
+//! the first target and version of PTX that support them.
 //!
 //! A row is one instruction. The builder, the verifier and the emitter all read it; nothing
-//! else says what an instruction looks like. Source: NVIDIA's *PTX ISA*, release 9.0.
+//! else describes instructions. Source: NVIDIA's *PTX ISA*, release 9.0.
 
 mod kind;
 mod operand;

@@ -57,7 +57,7 @@ impl TensorBox {
         }
     }
 
-    /// Returns the description of as many matrices as the product of these parameters.
+    /// Returns the description of a stack of matrices; their number is the product of these parameters.
     #[must_use]
     pub const fn with_planes(self, planes: &'static [&'static str]) -> Self {
         Self { planes, ..self }
@@ -79,7 +79,7 @@ pub struct Param {
     pub ty: ParamType,
 }
 
-/// Writes what an argument must be, for messages.
+/// Writes the requirement on an argument, for messages.
 impl fmt::Display for ParamType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

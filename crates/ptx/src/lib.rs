@@ -2,9 +2,9 @@
 //! nvcc, and nothing that asks for a GPU.
 //!
 //! A [`Builder`] writes a kernel instruction by instruction against the
-//! [instruction table](Op); what comes out is verified, and a [`PtxModule`] turns it into text.
+//! [instruction table](Op); the kernel is verified, and a [`PtxModule`] turns it into text.
 //! [`kernels`] has products, attention, normalisations and quantised weights; [`interp`] runs
-//! text on the CPU and says what a GPU would leave undefined.
+//! text on the CPU and reports undefined behaviour.
 //!
 //! ```
 //! use relampago_ptx::{Builder, Extent, Launch, PtxModule, PtxType::{F32, U32}, Special, Target};

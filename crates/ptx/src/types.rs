@@ -45,7 +45,7 @@ pub enum PtxType {
     F16x2,
     /// Two [`PtxType::BF16`] in one register, the first in the low half.
     BF16x2,
-    /// An `f32` in an untyped register, of which tensor cores read the upper 19 bits.
+    /// An `f32` in an untyped register; tensor cores read its upper 19 bits.
     TF32,
     /// A 32-bit floating-point number (IEEE binary32).
     F32,
@@ -275,9 +275,9 @@ pub enum Target {
     Sm90,
     /// Hopper only, with `wgmma` and `setmaxnreg`.
     Sm90a,
-    /// Blackwell, data centre.
+    /// Blackwell, data-centre GPUs.
     Sm100,
-    /// Blackwell, consumer.
+    /// Blackwell, consumer GPUs.
     Sm120,
 }
 

@@ -1,4 +1,4 @@
-// What devices do with tensors.
+// Methods of devices for tensors.
 
 import { GpuDevice, named } from '../core.js';
 import { entered, traced } from '../../common/stack.js';

@@ -13,7 +13,7 @@ export const arrayOf = (dtype, values) => TYPES[dtype].array(values);
 /** Returns an element of such an array as its type's value: a number or a boolean. */
 export const elementOf = (dtype) => TYPES[dtype].element;
 
-/** Returns the type of what is made of several tensors' elements as they are. */
+/** Returns the type of a result that consists of unchanged elements of several tensors. */
 export const common = (nodes) => {
     const [{ dtype }] = nodes;
     return nodes.every((node) => node.dtype === dtype) ? dtype : 'f32';

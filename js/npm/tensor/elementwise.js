@@ -1,12 +1,13 @@
 // Elementwise operations, truth values and reductions: from nodes to nodes.
 
+import { bitsOf } from './node.js';
 import { optionsOf } from './options.js';
 import { constant, record } from './record.js';
 import { axesOf, axisOf, broadcast, failure, reduced, shown, text } from './shape.js';
 
 /** Records an operation of the table whose operands broadcast to a shape. `values` are its parameters. */
 export const elementwise = (op, inputs, shape, { values, dtype } = {}) =>
-    record(op, inputs, shape, values?.length > 0 ? { values } : undefined, dtype);
+    record(op, inputs, shape, values?.length > 0 ? bitsOf(values) : undefined, dtype);
 
 /** Records an operation of the table for named operands, which must broadcast with each other. */
 export const broadcasting = (name, op, named, options) => {
@@ -62,7 +63,10 @@ export const where = (condition, a, b) => {
 /** The reductions of the table that others are made of. */
 const KINDS = { any: 'max', all: 'min', variance: 'mean', std: 'mean' };
 
-/** What reductions of no elements are. */
+/** The reductions of the table in the order in which the module knows them. */
+export const FOLDS = ['sum', 'mean', 'max', 'min', 'argmax', 'argmin'];
+
+/** The results of reductions of no elements. */
 const NEUTRAL = { sum: 0, any: 0, all: 1 };
 
 /** The types of results that are not f32. */
@@ -88,10 +92,11 @@ export const reduce = (name, x, axis, options) => {
         if (!(name in NEUTRAL)) {
             throw failure(name, `there is no element along axis ${text(axes)} of shape ${text(x.shape)}`, 'EMPTY');
         }
-        return record('view', [constant(x.device, NEUTRAL[name])], shape, { shape, axes: shape.map(() => -1), steps: [], starts: [] }, dtype);
+        const parameters = [...shape.map(() => -1), ...shape.map(() => 1)];
+        return record('view', [constant(x.device, NEUTRAL[name])], shape, parameters, dtype);
     }
-    const kind = KINDS[name] ?? name;
-    return record('reduce', [dtype === 'bool' ? truth(x) : x], shape, { kind, axes, keepDims }, dtype);
+    const fold = FOLDS.indexOf(KINDS[name] ?? name);
+    return record('reduce', [dtype === 'bool' ? truth(x) : x], shape, [fold, keepDims ? 1 : 0, ...axes], dtype);
 };
 
 /** Records means of squared distances from the mean; of `std` the roots of these. */

@@ -50,7 +50,7 @@ export const pixelsOf = (device, image, options) => {
     const [stride, shape] = layout === 'planes'
         ? [words.size, [CHANNELS, height, width]]
         : [1, [height, width, CHANNELS]];
-    const node = record('unpackBytes', [words], shape, { stride });
+    const node = record('unpackBytes', [words], shape, [stride]);
     node.isImage = true;
     return node;
 };
@@ -91,7 +91,7 @@ export const imageOf = async (node, options, read) => {
     const isWoven = layout === 'planes' && channels === CHANNELS;
     const pixels = layout === 'planes' && channels === 3 ? permute(node, [1, 2, 0]) : node;
     const length = Math.ceil(node.size / CHANNELS);
-    const packed = record('packBytes', [pixels], [length], { stride: isWoven ? length : 1 });
+    const packed = record('packBytes', [pixels], [length], [isWoven ? length : 1]);
     const words = await read(packed, options?.signal);
     const bytes = new Uint8ClampedArray(words.buffer, words.byteOffset, words.byteLength);
     const data = channels === CHANNELS ? bytes : withAlpha(bytes, channels, height * width * CHANNELS);

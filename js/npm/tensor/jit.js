@@ -1,4 +1,4 @@
-// Functions of tensors that record once for each structure of shapes, and run as one program after that.
+// Functions of tensors that record once for each combination of shapes, and then run as one program.
 
 import { traced } from '../../common/stack.js';
 import { Node, PARAMETER, ordered, structure } from './node.js';
@@ -52,7 +52,7 @@ const copied = (order) => {
     return copies;
 };
 
-/** Calls a function with parameters like these nodes; returns what it recorded. */
+/** Calls a function with parameters like these nodes; returns the tensors that it recorded. */
 const recorded = (device, f, nodes) => {
     const parameters = nodes.map(({ shape, dtype }) => leaf(device, shape, PARAMETER, dtype));
     const found = [];

@@ -1,11 +1,12 @@
 // Softmaxes, norms, matmul and convolution: from nodes to nodes.
 
 import { pad, reshape, zeros } from './movement.js';
+import { bitsOf } from './node.js';
 import { optionsOf } from './options.js';
 import { record } from './record.js';
 import { axisOf, broadcast, checkedShape, failure, shown, text, whole } from './shape.js';
 
-export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, { axis: axisOf(op, axis, x.shape) });
+export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, [axisOf(op, axis, x.shape)]);
 
 /** Normalises along an axis; `vectors` are named, and have its length. */
 export const norm = (op, x, vectors, options) => {
@@ -21,7 +22,7 @@ export const norm = (op, x, vectors, options) => {
     if (typeof epsilon !== 'number' || !(epsilon >= 1.2e-38 && epsilon <= 3.4e38)) {
         throw failure(op, `\`epsilon\` is ${shown(epsilon)}, but must be a finite number of at least 1.2e-38`, 'INVALID_ARGUMENT');
     }
-    return record(op, [x, ...vectors.map(([, node]) => node)], x.shape, { axis, epsilon });
+    return record(op, [x, ...vectors.map(([, node]) => node)], x.shape, [axis, ...bitsOf([epsilon])]);
 };
 
 /** Returns the shape of a product of operands with at least two axes. */
@@ -43,7 +44,7 @@ export const matmul = (a, b) => {
     const left = a.shape.length === 1 ? reshape(a, [1, ...a.shape]) : a;
     const right = b.shape.length === 1 ? reshape(b, [...b.shape, 1]) : b;
     const shape = productShape(left.shape, right.shape);
-    const result = rows === 0 ? zeros(a.device, shape) : record('matmul', [left, right], shape, {});
+    const result = rows === 0 ? zeros(a.device, shape) : record('matmul', [left, right], shape);
     const kept = shape.filter((_, axis) =>
         !(a.shape.length === 1 && axis === shape.length - 2) && !(b.shape.length === 1 && axis === shape.length - 1));
     return kept.length === shape.length ? result : reshape(result, kept);
@@ -52,7 +53,7 @@ export const matmul = (a, b) => {
 /** The largest number that the module takes. */
 const MOST = 2 ** 32 - 1;
 
-/** The most rows or columns of a dilated kernel that the module takes. */
+/** The largest number of rows or columns of a dilated kernel that the module takes. */
 const MOST_WINDOW = 2 ** 30;
 
 /** Returns an option that is a number, or one for rows and one for columns. */
@@ -132,22 +133,17 @@ export const conv2d = (x, weights, options) => {
     const isSame = mode === 'zeros' && text(sides.flat()) === text(same.flat());
     const images = x.shape.length === 4 ? x : reshape(x, [1, ...x.shape], 'conv2d');
     const padded = isSame ? images : sides.reduce((one, side, k) => pad('conv2d', one, k + 2, side, mode), images);
-    return layer(x, padded, weights, { strides, dilations, kernel, windows, groups, isSame });
+    return layer(x, padded, weights, { strides, dilations, windows, groups, isSame });
 };
 
 /** Records the convolution of images that are padded, unless their padding is that of `isSame`. */
-const layer = (x, images, weights, { strides, dilations, kernel, windows, groups, isSame }) => {
-    const [batch, channels, ...input] = images.shape;
+const layer = (x, images, weights, { strides, dilations, windows, groups, isSame }) => {
+    const [batch, , ...input] = images.shape;
     const sizes = input.map((length, k) => Math.floor((length - (isSame ? 1 : windows[k])) / strides[k]) + 1);
     if (sizes.some((size) => size < 1)) {
         throw failure('conv2d', `a kernel of ${text(windows)} elements does not fit into images of ${text(input)}`);
     }
-    const [filters] = weights.shape;
-    const options = {
-        batch, channels, filters, groups, inputRows: input[0], inputCols: input[1], kernelRows: kernel[0],
-        kernelCols: kernel[1], strideRows: strides[0], strideCols: strides[1], dilationRows: dilations[0],
-        dilationCols: dilations[1], padding: isSame ? 'same' : 'valid',
-    };
-    const result = record('conv2d', [images, weights], [batch, filters, ...sizes], { options });
+    const parameters = [...strides, isSame ? 1 : 0, ...dilations, groups];
+    const result = record('conv2d', [images, weights], [batch, weights.shape[0], ...sizes], parameters);
     return x.shape.length === 4 ? result : reshape(result, result.shape.slice(1), 'conv2d');
 };

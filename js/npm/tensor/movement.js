@@ -1,15 +1,18 @@
 // Operations that move elements: from nodes to nodes.
 
 import { common } from './dtype.js';
-import { elementwise } from './elementwise.js';
+import { FOLDS, elementwise } from './elementwise.js';
 import { record, constant, range } from './record.js';
 import {
     axesOf, axisOf, checkedShape, failure, listOf, pairBroadcast, rangeOf, reshaped, shown, sizeOf, text, whole,
 } from './shape.js';
 
-/** Records a view; `axes` has the axis below of each axis, −1 where elements repeat. */
+/**
+ * Records a view: axis `k` walks along `axes[k]` of `x` by `steps[k]`, or repeats elements where `axes[k]` is −1. `starts` has
+ * the first index of each axis of `x`.
+ */
 const view = (x, shape, axes, { steps = axes.map(() => 1), starts = x.shape.map(() => 0) } = {}) =>
-    record('view', [x], shape, { shape, axes, steps, starts }, x.dtype);
+    record('view', [x], shape, [...axes, ...steps, ...starts], x.dtype);
 
 export const permute = (x, axes, op = 'permute') => {
     const order = listOf(op, 'axes', axes).map((axis) => axisOf(op, axis, x.shape, 'axes'));
@@ -30,7 +33,7 @@ export const transpose = (x, first = -2, second = -1) => {
 
 export const reshape = (x, shape, op = 'reshape') => {
     const target = reshaped(op, x.shape, shape);
-    return record('reshape', [x], target, { shape: target }, x.dtype);
+    return record('reshape', [x], target, undefined, x.dtype);
 };
 
 export const flatten = (x) => reshape(x, [x.size], 'flatten');
@@ -62,7 +65,7 @@ export const broadcastTo = (x, target, op = 'broadcastTo') => {
     return view(x, shape, axes);
 };
 
-/** Returns what one range of a slice takes; a number takes one index, whose axis goes. */
+/** Returns the indices that one range of a slice selects. A number selects one index and removes the axis. */
 const taken = (x, given, axis) => {
     const length = x.shape[axis];
     if (typeof given === 'number') {
@@ -105,7 +108,7 @@ export const concat = (op, parts, at) => {
     const total = parts.reduce((sum, { shape }) => sum + shape[axis], 0);
     const shape = checkedShape(op, first.shape.map((length, k) => (k === axis ? total : length)));
     const full = parts.filter(({ size }) => size > 0);
-    return record('concat', full.length > 0 ? full : [first], shape, { axis }, common(parts));
+    return record('concat', full.length > 0 ? full : [first], shape, [axis], common(parts));
 };
 
 export const stack = (parts, at) => {
@@ -144,10 +147,10 @@ const requireIndices = (op, what, node, count) => {
 
 /** Whether a node computes nothing but indices below `count`. */
 const areIndices = (node, count) => {
-    const { op, inputs: [x], parameters: { kind, axes } } = unshaped(node);
+    const { op, inputs: [x], parameters: [fold, , ...axes] } = unshaped(node);
     const most = {
         topK: () => x.shape.at(-1),
-        reduce: () => (kind.startsWith('arg') ? sizeOf(axes.map((axis) => x.shape[axis])) : Infinity),
+        reduce: () => (FOLDS[fold].startsWith('arg') ? sizeOf(axes.map((axis) => x.shape[axis])) : Infinity),
     };
     return most[op]?.() <= count;
 };
@@ -167,7 +170,7 @@ export const gather = (x, indices, at) => {
         throw failure('gather', `axis ${axis} of shape ${text(x.shape)} has no elements`, 'EMPTY');
     }
     requireIndices('gather', 'indices', indices, x.shape[axis]);
-    return record('gather', [x, indices], shape, { axis });
+    return record('gather', [x, indices], shape, [axis]);
 };
 
 export const oneHot = (x, classes) => {
@@ -179,7 +182,7 @@ export const oneHot = (x, classes) => {
     return isKnown ? isAt : elementwise('vecAdd', [isAt, zeroOrNan(wide, classes)], shape);
 };
 
-/** The most elements whose indices f32 has. */
+/** The largest number of elements whose indices an f32 can represent. */
 const MOST_INDICES = 2 ** 24;
 
 export const topK = (x, k) => {
@@ -194,8 +197,8 @@ export const topK = (x, k) => {
         throw failure('topK', `the last axis of shape ${text(x.shape)} has ${cols} elements, ${most}`, 'LIMIT_EXCEEDED');
     }
     const shape = [...x.shape.slice(0, -1), k];
-    const indices = record('topK', [x], shape, { k }, 'u32');
-    return { values: record('take', [x, indices], shape, {}), indices };
+    const indices = record('topK', [x], shape, [k], 'u32');
+    return { values: record('take', [x, indices], shape), indices };
 };
 
 /** Returns `count` elements before or after those of an axis, by a mode of padding. */

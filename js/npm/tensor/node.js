@@ -1,9 +1,10 @@
-// What tensors record: nodes of a graph, which are plain JavaScript objects. Nothing here calls the module.
+// The nodes of a graph, which tensors record as plain JavaScript objects. Nothing here calls the module.
 
+import { ops } from '../core.js';
 import { RelampagoError } from '../../common/error.js';
 import { sizeOf } from './shape.js';
 
-/** A buffer on the device that several nodes may share; the last one that is disposed of releases it. */
+/** A buffer on the device that several nodes may share; it is released when the last of them is disposed of. */
 export class Resident {
     #owners;
 
@@ -33,24 +34,17 @@ export const LEAST_RESIDENT = 1024;
 export const PARAMETER = Symbol('parameter');
 
 /** The parameters of an operation that has none. */
-const NONE = {};
-
-/** Writes parameters as part of a structure; JSON has no infinities, NaN and −0. */
-const written = (parameters) =>
-    parameters === NONE ? '' : JSON.stringify(parameters, (_, value) => {
-        const isPlain = typeof value !== 'number' || (Number.isFinite(value) && !Object.is(value, -0));
-        return isPlain ? value : `${Object.is(value, -0) ? '-' : ''}${value}`;
-    });
+const NONE = [];
 
 /** An operation that was recorded, or a leaf: values of the host, or a buffer on the device. */
 export class Node {
     #signature;
     /** How often a leaf's values went to the device. */
     uses = 0;
-    /** The upload of a leaf's values that is under way, if any. */
+    /** The running upload of a leaf's values, if any. */
     uploading;
 
-    /** `source` is that of a leaf: values or a `Resident`. */
+    /** `source` is that of a leaf: values or a `Resident`. Parameters are whole numbers of 32 bits. */
     constructor(device, shape, { op = 'leaf', inputs = [], parameters = NONE, source, dtype = 'f32' }) {
         this.device = device;
         this.shape = shape;
@@ -64,7 +58,7 @@ export class Node {
 
     /** Describes the operation, without its inputs. Leaves differ by their shapes alone. */
     get signature() {
-        this.#signature ??= this.op + (this.isLeaf ? `[${this.shape}]` : written(this.parameters));
+        this.#signature ??= `${this.op}[${this.shape}]${this.parameters}`;
         return this.#signature;
     }
 
@@ -76,7 +70,7 @@ export class Node {
         return this.isLeaf && this.source === undefined;
     }
 
-    /** Makes a leaf of this node, and forgets what it was computed from. */
+    /** Makes a leaf of this node, and releases its inputs. */
     settle(source) {
         this.op = 'leaf';
         this.inputs = [];
@@ -85,7 +79,7 @@ export class Node {
         this.source = source;
     }
 
-    /** Gives back a leaf's buffer. What was recorded with it cannot run any more. */
+    /** Gives back a leaf's buffer. Computations recorded with it cannot run any more. */
     dispose() {
         if (this.source instanceof Resident) {
             this.source.release();
@@ -96,7 +90,10 @@ export class Node {
     }
 }
 
-/** Returns all nodes that results need, each after its inputs. Graphs may be deeper than the stack. */
+/**
+ * Returns all nodes that results need, each after its inputs. It does not recurse, since graphs may be deeper than the
+ * call stack.
+ */
 export const ordered = (results) => {
     const order = new Set();
     const open = [...results].reverse();
@@ -114,7 +111,7 @@ export const ordered = (results) => {
     return [...order];
 };
 
-/** Refuses leaves without values: those that were disposed of, and parameters. */
+/** Refuses leaves without values: disposed leaves and parameters. */
 export const requireSources = (order) => {
     const gone = order.find((node) => node.isDisposed);
     if (gone) {
@@ -126,7 +123,33 @@ export const requireSources = (order) => {
     }
 };
 
-/** Describes what results compute, alike for all graphs of one structure. */
+/** The operations of nodes in the order in which the module knows them; all others are elementwise. */
+const KINDS = [
+    'leaf', '', 'constant', 'range', 'view', 'reshape', 'reduce', 'softmax', 'logSoftmax', 'layerNorm', 'rmsNorm',
+    'matmul', 'conv2d', 'concat', 'gather', 'topK', 'take', 'unpackBytes', 'packBytes',
+];
+
+/** Returns the bits of numbers as f32, which are parameters of operations. */
+export const bitsOf = (numbers) => [...new Int32Array(Float32Array.from(numbers).buffer)];
+
+/**
+ * Returns a graph as `planGraph` takes it, in an array of words of 32 bits: the results' indices among the nodes; and for
+ * each node its operation, its shape, the indices of its inputs and its parameters. Lists follow their lengths.
+ */
+export const described = (order, results) => {
+    const places = new Map(order.map((node, place) => [node, place]));
+    const placesOf = (nodes) => [nodes.length, ...nodes.map((node) => places.get(node))];
+    const words = placesOf(results);
+    for (const { op, shape, inputs, parameters } of order) {
+        const kind = KINDS.indexOf(op);
+        // Those of the table have their index as the first parameter.
+        const all = kind < 0 ? [ops.findIndex(([name]) => name === op), ...parameters] : parameters;
+        words.push(kind < 0 ? 1 : kind, shape.length, ...shape, ...placesOf(inputs), all.length, ...all);
+    }
+    return new Float32Array(Int32Array.from(words).buffer);
+};
+
+/** Describes the graph of results; graphs of the same structure have the same description. */
 export const structure = (order, results) => {
     const places = new Map();
     let key = '';

@@ -1,10 +1,10 @@
-// What callers give to the methods of tensors, and the errors for what is easily mixed up.
+// Arguments of the methods of tensors, and errors for arguments that are easily mixed up.
 
 import { DeviceBuffer, classOf } from '../core.js';
 import { number } from './record.js';
 import { failure, shown } from './shape.js';
 
-/** Explains what a value is that should have been a tensor or a number. */
+/** Describes a value that should have been a tensor or a number. */
 const mixUp = (value) => {
     if (value instanceof DeviceBuffer) {
         return 'is a DeviceBuffer; make it a tensor with device.tensor(buffer, shape)';
@@ -21,7 +21,7 @@ const mixUp = (value) => {
     return `is ${shown(value)}, but must be a Tensor or a number`;
 };
 
-/** Returns functions that turn arguments into nodes; `nodeOf` returns that of a tensor, undefined of anything else. */
+/** Returns functions that turn arguments into nodes. `nodeOf` returns a tensor's node; undefined for other values. */
 export const operands = (nodeOf) => {
     const required = (op, name, value) => {
         const node = nodeOf(value);

@@ -15,7 +15,7 @@ export const optionsOf = (op, given, names) => {
 /** The options of methods that compute. */
 export const ABORT = ['signal'];
 
-/** What `start` comes to with the options of a method that computes, unless the caller aborts before. */
+/** Returns the result of `start` with the options of a method that computes, unless the caller aborts before. */
 export const abortable = async (op, given, start) => {
     const options = optionsOf(op, given, ABORT);
     return unlessAborted(options, () => start(options), `${op}: `);

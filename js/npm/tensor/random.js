@@ -4,7 +4,7 @@ import { GpuDevice } from '../core.js';
 import { optionsOf } from './options.js';
 import { failure, shown, sizeOf } from './shape.js';
 
-/** A distribution's parameters with their defaults, and what it makes of an element of the standard one. */
+/** A distribution's parameters with their defaults, and its function of an element of the standard distribution. */
 const DISTRIBUTIONS = {
     uniform: {
         defaults: { min: 0, max: 1 },
@@ -41,7 +41,7 @@ const seedOf = (op, seed = Math.floor(Math.random() * 2 ** 53)) => {
     return seed;
 };
 
-/** Returns a distribution's parameters, of which each must be a finite number. */
+/** Returns a distribution's parameters. Each must be a finite number. */
 const parametersOf = (op, defaults, options) => {
     const parameters = Object.entries(defaults).map(([name, value]) => [name, options[name] ?? value]);
     for (const [name, value] of parameters) {

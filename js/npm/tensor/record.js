@@ -1,6 +1,6 @@
 // Recording of single nodes.
 
-import { Node } from './node.js';
+import { Node, bitsOf } from './node.js';
 import { sizeOf, withinLimit } from './shape.js';
 
 /** Returns a leaf: values of the host, or a buffer on the device. */
@@ -10,10 +10,10 @@ export const leaf = (device, shape, source, dtype) => new Node(device, shape, { 
 export const number = (device, value) => leaf(device, [], Float32Array.of(value));
 
 /** Returns a number that is part of the structure. */
-export const constant = (device, value) => new Node(device, [], { op: 'constant', parameters: { value } });
+export const constant = (device, value) => new Node(device, [], { op: 'constant', parameters: bitsOf([value]) });
 
 /** Returns the numbers from 0 to below `length`. */
-export const range = (device, length) => new Node(device, [length], { op: 'range', parameters: { length } });
+export const range = (device, length) => new Node(device, [length], { op: 'range' });
 
 /** Returns an operation's node. A result without elements needs no operation. */
 export const record = (op, inputs, shape, parameters, dtype) => {

@@ -1,9 +1,8 @@
-// Runs what results need as one program. Programs are cached by the structure of their graph; values, numbers and
+// Computes results as one program. Programs are cached by the structure of their graph; values, numbers and
 // buffers are arguments.
 
 import { makeRoom } from '../room.js';
-import { lower } from './lower.js';
-import { LEAST_RESIDENT, Resident, ordered, requireSources, structure } from './node.js';
+import { LEAST_RESIDENT, Resident, described, ordered, requireSources, structure } from './node.js';
 
 /** Programs that a device keeps, the least recently used one first. */
 const MAX_PROGRAMS = 64;
@@ -60,17 +59,11 @@ export const programsOf = (device) => {
     return programs.get(device);
 };
 
-/** Records and compiles a graph. Returns its program, and for each result its place among results or leaves. */
+/** Compiles a graph. Returns its program, and for each result its place among results or leaves. */
 const plan = async (device, order, results) => {
-    const batch = device.batch();
-    try {
-        const found = lower(batch, order, results);
-        const ids = [...new Set(found.filter(({ id }) => id !== undefined).map(({ id }) => id))];
-        const places = found.map(({ id, leaf }) => (id === undefined ? { leaf } : { result: ids.indexOf(id) }));
-        return { program: ids.length > 0 ? await batch.compile(ids) : undefined, places };
-    } finally {
-        batch.dispose();
-    }
+    const sizes = results.map(({ size }) => size);
+    const [program, ...places] = await device.planGraph(described(order, results), sizes);
+    return { program, places: places.map((place) => (place < 0 ? { leaf: -1 - place } : { result: place })) };
 };
 
 /** Calls `f`, and once more if there is no memory, after the collector's turn. */
@@ -112,7 +105,7 @@ const isOnHost = ({ isLeaf, source }) => isLeaf && source && !(source instanceof
 /** Returns a leaf's source, which a `Resident` keeps until it is released. */
 const retained = ({ source }) => (source instanceof Resident ? source.retain() : source);
 
-/** Returns what results need: nodes in order, the leaves among these, and the key of their program if there is any. */
+/** Returns the nodes that results need, in order, their leaves, and the key of their program if they need one. */
 const recordingOf = (results) => {
     const order = ordered(results);
     const leaves = order.filter((node) => node.isLeaf);
@@ -120,7 +113,7 @@ const recordingOf = (results) => {
     return { order, leaves, results, key };
 };
 
-/** What stands for a program where a recording needs none: places of leaves. */
+/** Returns a stand-in for the program of a recording that needs none; `ready` resolves to positions of leaves. */
 const unplanned = (ready) => {
     // If the uploads fail first, nobody waits for this promise; its error must not end the process.
     ready.catch(() => {});
@@ -162,7 +155,7 @@ const argumentsOf = (sources) => sources.map((source) => (source instanceof Resi
 /** Reads a leaf that is a result itself. */
 const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : source.slice());
 
-/** Has images that were used before stay on the device as numbers, beside what runs now. */
+/** Keeps images that were used before on the device as numbers, while the current program runs. */
 const settleImages = (order) => {
     const again = order.filter((node) => node.isImage && !node.isLeaf && node.uses++ > 0);
     if (again.length > 0) {
@@ -172,7 +165,7 @@ const settleImages = (order) => {
     }
 };
 
-/** Computes nodes and returns their values, each in an array of its own. */
+/** Computes nodes and returns the values of each in a new array. */
 export const read = async (nodes, options) => {
     if (nodes.length === 0) {
         return [];

@@ -17,7 +17,7 @@ export const enter = (node) => {
     scopesOf(node.device).at(-1)?.add(node);
 };
 
-/** Calls `f`; what it makes belongs to no scope. */
+/** Calls `f`; tensors that it makes belong to no scope. */
 export const unscoped = (device, f) => {
     const scopes = scopesOf(device);
     scopes.push(new Set());
@@ -28,7 +28,7 @@ export const unscoped = (device, f) => {
     }
 };
 
-/** Returns the nodes of all tensors in a result: a tensor, arrays and objects of them. */
+/** Returns the nodes of all tensors in a result: a tensor, or arrays and objects of tensors. */
 const nodesIn = (value, nodeOf, seen = new Set()) => {
     const node = nodeOf(value);
     if (node) {
@@ -41,7 +41,7 @@ const nodesIn = (value, nodeOf, seen = new Set()) => {
     return Object.values(value).flatMap((inner) => nodesIn(inner, nodeOf, seen));
 };
 
-/** Calls `f`, and disposes of the leaves that were made meanwhile, but for those that its result needs. */
+/** Calls `f`, and disposes of the leaves that were made meanwhile, except the leaves that its result needs. */
 export const scope = async (device, f, nodeOf) => {
     const scopes = scopesOf(device);
     const own = new Set();

@@ -6,7 +6,7 @@ import { shown as shownAlone } from '../../common/options.js';
 /** The largest number of axes of a tensor; `rearrange` takes as many. */
 export const MAX_RANK = 6;
 
-/** The most elements of a tensor: a module addresses 2 GB of an array. */
+/** The largest number of elements of a tensor: a module addresses 2 GB of an array. */
 const MAX_SIZE = 2 ** 29 - 1;
 
 export const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);
@@ -132,16 +132,6 @@ export const reshaped = (op, from, target) => {
 /** Returns a shape without some axes, or with the length 1 in their place. */
 export const reduced = (shape, axes, keepDims) =>
     keepDims ? shape.map((length, axis) => (axes.includes(axis) ? 1 : length)) : shape.filter((_, axis) => !axes.includes(axis));
-
-/** Returns the elements between neighbours of each axis, where all elements lie in order. */
-export const stridesOf = (shape) => {
-    const strides = Array(shape.length);
-    shape.reduceRight((stride, length, axis) => {
-        strides[axis] = stride;
-        return stride * length;
-    }, 1);
-    return strides;
-};
 
 /** Returns the start, step and length of one range of a slice, along an axis of `length`. */
 export const rangeOf = (op, range, axis, length) => {

@@ -50,12 +50,6 @@ test('a reduction removes axes or leaves their length 1', () => {
     assert.deepEqual(shape.reduced([2, 3, 4], [0, 2], true), [1, 3, 1]);
 });
 
-test('strides are of elements in order', () => {
-    assert.deepEqual(shape.stridesOf([2, 3, 4]), [12, 4, 1]);
-    assert.deepEqual(shape.stridesOf([]), []);
-    assert.equal(shape.sizeOf([]), 1);
-});
-
 test('a range selects what slices in Python select', () => {
     const length = 5;
     const all = Array.from({ length }, (_, i) => i);

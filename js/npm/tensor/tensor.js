@@ -1,4 +1,4 @@
-// `Tensor`: values with a shape. Methods record what is to be computed; reading runs it.
+// `Tensor`: values with a shape. Methods record a computation; reading runs it.
 
 import { GpuCommandBatch, classOf, ops } from '../core.js';
 import { entered, traced } from '../../common/stack.js';
@@ -69,7 +69,7 @@ export class Tensor {
         return `Tensor ${text(this.#node.shape)}`;
     }
 
-    /** What Node's console prints. */
+    /** The text that Node's console prints. */
     [Symbol.for('nodejs.util.inspect.custom')]() {
         return `${this}`;
     }
@@ -135,7 +135,7 @@ for (const [op, inputs, parameters, isElementwise] of ops) {
     }
 }
 
-/** Throws what the module, which has the names of parameters, says of wrong ones. */
+/** Throws the module's error about wrong parameters, which has their names. */
 const refuse = (op, given) => {
     try {
         GpuCommandBatch.lengthOf(ops.findIndex(([name]) => name === op), [1, ...given]);
@@ -218,7 +218,7 @@ export const readAll = async (op, nodes, options) => {
     return all.map((values, at) => arrayOf(nodes[at].dtype, values));
 };
 
-/** Computes nodes that stay on the device. What was not there before belongs to the innermost scope. */
+/** Computes nodes that stay on the device. New buffers belong to the innermost scope. */
 export const kept = async (op, nodes, options) => {
     const computed = nodes.filter((node) => !node.isLeaf);
     await abortable(op, options, (known) => keep(nodes, known));

@@ -47,7 +47,7 @@ const flattened = (op, values, shape, into) => {
 /** Arrays of whole numbers that are copied to f32, and the types of their tensors. */
 const WHOLE = { Uint8Array: 'f32', Uint8ClampedArray: 'f32', Uint32Array: 'u32' };
 
-/** Returns whole numbers as f32; refuses those that f32 has not. */
+/** Returns whole numbers as f32; refuses numbers that an f32 cannot represent. */
 const exact = (op, values) => {
     const source = new Float32Array(values);
     const at = source.findIndex((value, i) => value !== values[i]);
@@ -57,7 +57,7 @@ const exact = (op, values) => {
     return source;
 };
 
-/** Refuses a typed array that lies no longer within its buffer; anything else is none of its concern. */
+/** Refuses a typed array that lies no longer within its buffer; ignores all other values. */
 export const requirePresent = (op, what, values) => {
     if (classOf(values) && isLost(values)) {
         throw failure(op, `\`${what}\` is ${shown(values)}, but must be ${WITHIN}`, 'INVALID_ARGUMENT');
@@ -90,7 +90,7 @@ const numbersOf = (op, what, values, copy) => {
 export const copied = (values) => new Float32Array(values);
 
 /**
- * Returns what a leaf is made of: its source, shape and type. `copy` makes the source of an array, `wrap` that of a buffer;
+ * Returns the source, shape and type of a leaf. `copy` makes the source of an array, `wrap` that of a buffer;
  * errors name the operation and the argument.
  */
 export const sourceOf = (values, given, { copy = copied, wrap, op = 'tensor', what = 'values' } = {}) => {

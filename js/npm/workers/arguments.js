@@ -52,7 +52,7 @@ function properties(value, names) {
 }
 
 /** A buffer of so many bytes that was given back, if there is one. */
-export function taken(bytes) {
+function taken(bytes) {
     const place = spare.findIndex((buffer) => buffer.deref()?.byteLength === bytes);
     return place < 0 ? undefined : spare.splice(place, 1)[0].deref();
 }
@@ -70,7 +70,7 @@ function copyOf(view) {
 }
 
 /** What `make` makes for so many values, or why it cannot. */
-export function allocated(length, make) {
+function allocated(length, make) {
     try {
         return make();
     } catch (error) {

@@ -5,6 +5,7 @@ import { RemoteBuffer } from './buffer.js';
 import { owned, ready, remote } from './handle.js';
 import { Link, nextNumber } from './link.js';
 import { RemoteMatmulCache } from './matmul_cache.js';
+import { RemoteProgram } from './program.js';
 
 /** The shape of a view that must be one of a matrix. */
 function matrix(what, view) {
@@ -23,19 +24,30 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     #info;
     #policy;
     #again;
+    /** The device of this thread, which runs what takes less time than messages; undefined without one. */
+    #here;
 
-    /** A device with these options, unless it is aborted; `again` makes another one. */
-    static async start(spawn, options, abort, again) {
-        const device = new RemoteDevice(new Link(spawn), [nextNumber()]);
+    /**
+     * A device with these options, unless it is aborted; `again` makes another one. `here` is the device of this thread for
+     * small operations, if any; `alone` says why there is one thread.
+     */
+    static async start(link, options, abort, again, { here, alone }) {
+        const device = new RemoteDevice(link, [nextNumber()]);
+        link.isShared && link.leave();
         device.#again = again;
-        return ready(device, unlessAborted(abort, () => device.#start(options)));
+        device.#here = here;
+        // A small operation here takes less time than a look at its caller's lines.
+        here && ops.forEach(([name]) => (device[name] = GpuDevice.prototype[name]));
+        return ready(device, unlessAborted(abort, () => device.#start(link, options, alone)));
     }
 
-    async #start(options) {
+    async #start(link, options, threadsReason) {
         const { handle } = this;
-        const values = [GpuDevice.module(), options];
-        const start = handle.link.call(0, 'start', { values, as: handle.number });
-        [, this.#info, this.#policy] = await Promise.all([start, handle.call('info'), handle.call('policy')]);
+        const values = [options, ...(link.isShared ? [] : [GpuDevice.module()])];
+        const start = link.call(0, 'start', { values, as: handle.number });
+        let info;
+        [, info, this.#policy] = await Promise.all([start, handle.call('info'), handle.call('policy')]);
+        this.#info = { ...info, worker: !this.#here, ...(threadsReason && { threadsReason }) };
     }
 
     get backend() {
@@ -43,7 +55,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     }
 
     get info() {
-        return this.handle.link && { ...this.#info, worker: true };
+        return this.handle.link && { ...this.#info };
     }
 
     get policy() {
@@ -54,8 +66,10 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         return this.handle.link && undefined;
     }
 
-    /** Nothing is done at once. */
-    runNow() {}
+    /** Without a device here nothing is done at once. */
+    runNow(index, values, into) {
+        return this.handle.link && this.#here?.runNow(index, values, into);
+    }
 
     uploadNow() {}
 
@@ -85,6 +99,24 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         return new RemoteBatch(link, as);
     }
 
+    /** The program stays in the worker; `sizes` are the lengths of the results. */
+    async planGraph(words, sizes) {
+        const { link } = this.handle;
+        const planned = nextNumber();
+        const as = nextNumber();
+        try {
+            await this.handle.call('planGraph', { values: [words], as: planned });
+            const places = await link.call(planned, 'slice', { values: [1] });
+            const lengths = [];
+            places.forEach((place, at) => place >= 0 && (lengths[place] = sizes[at]));
+            // All results may be leaves.
+            const take = () => ready(new RemoteProgram(link, as, lengths), link.call(planned, 'at', { values: [0], as }));
+            return [lengths.length > 0 ? await take() : undefined, ...places];
+        } finally {
+            link.forget([planned]);
+        }
+    }
+
     matmulCache() {
         const { link } = this.handle;
         const as = nextNumber();
@@ -102,6 +134,11 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         checked('a', a);
         checked('b', b);
         return this.matmul(aView.gather(a), bView.gather(b), m, k, n, options);
+    }
+
+    dispose() {
+        super.dispose();
+        this.#here?.dispose();
     }
 
     async rebuild(options) {

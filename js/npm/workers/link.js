@@ -7,30 +7,42 @@ let numbers = 2 ** 52;
 /** A new number, by which the page and a worker know what the worker holds. */
 export const nextNumber = () => ++numbers;
 
-/** A worker that is called upon until nobody uses it any more. */
+/** A worker that is called upon until nobody uses it any more, and those that take parts of its work. */
 export class Link {
-    #worker;
+    #workers = [];
     #waiting = new Map();
     #users = 0;
     #started = false;
     #loss;
+    /** Whether the workers share a memory. */
+    isShared = false;
 
-    constructor(spawn) {
+    /** `spawns` make the workers, the first one first. */
+    constructor(spawns) {
         try {
-            this.#worker = spawn();
+            spawns.forEach((spawn) => this.#workers.push(spawn()));
         } catch (error) {
+            this.end();
             throw unsupported(error.message);
         }
-        this.#worker.onmessage = ({ data }) => this.#settle(...data);
-        this.#worker.onerror = this.#worker.onmessageerror = (event) => {
-            event.preventDefault();
-            this.#lose(event.message ?? 'relampago_worker.js, or a message from it, cannot be read');
-        };
+        for (const worker of this.#workers) {
+            worker.onmessage = ({ data }) => this.#settle(...data);
+            worker.onerror = worker.onmessageerror = (event) => {
+                event.preventDefault();
+                this.#lose(event.message ?? 'the script of a worker, or a message from it, cannot be read');
+            };
+        }
     }
 
-    /** Whether the worker failed. */
-    get lost() {
-        return this.#loss !== undefined;
+    /** Has all workers run one module in one memory, and the first one lead. The caller is a user until `leave`. */
+    async share(module, memory) {
+        this.retain();
+        const [leader, ...others] = this.#workers;
+        const all = (workers, name, values) => Promise.all(workers.map((worker) => this.#ask(worker, 0, name, { values })));
+        await all(this.#workers, 'share', [module, memory]);
+        this.isShared = true;
+        await all(others, 'follow');
+        await all([leader], 'lead', [this.#workers.length]);
     }
 
     /**
@@ -39,14 +51,18 @@ export class Link {
      * arrays, too. Arrays are given away. If there is a number `as`, the worker holds the result
      * under that, and the promise is of nothing.
      */
-    call(target, name, { held = [], values = [], as } = {}) {
+    call(target, name, details) {
+        return this.#ask(this.#workers[0], target, name, details);
+    }
+
+    #ask(worker, target, name, { held = [], values = [], as } = {}) {
         return new Promise((resolve, reject) => {
             if (this.#loss) {
                 throw this.#loss;
             }
             const call = nextNumber();
             try {
-                this.#worker.postMessage([call, as, target, name, held, values], buffersOf([held, values]));
+                worker.postMessage([call, as, target, name, held, values], buffersOf([held, values]));
             } catch (error) {
                 throw new RelampagoError('INVALID_ARGUMENT', `an argument cannot go to a worker: ${error.message}`, error);
             }
@@ -59,8 +75,13 @@ export class Link {
         this.#users++;
     }
 
-    release(numbers) {
+    /** Counts one user less, while there are others. */
+    leave() {
         this.#users--;
+    }
+
+    release(numbers) {
+        this.leave();
         // The answer ends the worker if it is the last one.
         this.forget(numbers);
     }
@@ -84,7 +105,7 @@ export class Link {
         this.#waiting.delete(call);
         error ? reject(new RelampagoError(error.code, error.message)) : resolve(value);
         if (this.#users + this.#waiting.size === 0) {
-            this.#worker.terminate();
+            this.end();
         }
     }
 
@@ -94,7 +115,12 @@ export class Link {
             : unsupported(reason);
         this.#waiting.forEach(({ reject }) => reject(this.#loss));
         this.#waiting.clear();
-        this.#worker.terminate();
+        this.end();
+    }
+
+    /** Ends the workers. */
+    end() {
+        this.#workers.forEach((worker) => worker.terminate());
     }
 }
 

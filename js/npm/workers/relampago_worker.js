@@ -2,17 +2,15 @@
 
 import { GpuDevice, load } from '../core.js';
 import { needNoRoom } from '../room.js';
-import { createWith } from './devices.js';
 import { buffersOf } from './link.js';
 
-/** Starts a worker of the same script, whose address is the bundle's; Bun's workers do not know it by `location`. */
-const spawn = () => new Worker(globalThis.location?.href ?? import.meta.url, { type: 'module' });
-
-const root = {
-    async start(module, options) {
+/** What the page knows by the number 0. */
+export const root = {
+    /** Opens a device. Workers that share a memory have the module already. */
+    async start(options, module) {
         needNoRoom();
-        await load({ module_or_path: module });
-        return createWith(GpuDevice.create, spawn, options);
+        module && await load({ module_or_path: module });
+        return GpuDevice.create(options);
     },
 
     async release(numbers) {

@@ -39,7 +39,7 @@ export class RelampagoError extends Error {
     static [Symbol.hasInstance](value: unknown): value is RelampagoError;
 }
 
-/** A place or the content of the WebAssembly module. */
+/** The location or the content of the WebAssembly module. */
 export type ModuleSource =
     | string
     | URL

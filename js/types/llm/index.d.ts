@@ -21,7 +21,7 @@ export default function init(
 export function chatModuleUrl(): URL;
 
 /**
- * Where a GGUF file is: a URL, a `File` or `Blob`, or its bytes. In Node a string that is no URL is a path.
+ * Where a GGUF file is: a URL, a `File` or `Blob`, or its bytes. In Node a string that is not a URL is a path.
  * Bytes are copied, and stay the caller's.
  */
 export type ModelSource = string | URL | Blob | ArrayBufferLike | ArrayBufferView;
@@ -43,14 +43,14 @@ export interface LoadOptions {
      * next time: true by default. Where there is no such store, as in Node, or no room in it, models load without.
      */
     cache?: boolean | undefined;
-    /** Cancels loading. What was downloaded stays in the cache, and the next `load` goes on from there. */
+    /** Cancels loading. Downloaded parts stay in the cache, and the next `load` continues from there. */
     signal?: AbortSignal | undefined;
     /**
      * Is called whenever bytes of the file arrive. It begins anew if the file changes during a download, or if `'auto'`
      * found a GPU that refuses the model.
      */
     onProgress?: ((progress: LoadProgress) => void) | undefined;
-    /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
+    /** The largest number of tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number | undefined;
     /**
      * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations, `'q8_0'` needs a third or
@@ -59,6 +59,12 @@ export interface LoadOptions {
     cacheType?: 'f16' | 'f32' | 'q8_0' | undefined;
     /** Whether the model runs in a worker: by default where there is a page, which stays responsive then. */
     worker?: boolean | undefined;
+    /**
+     * The threads of a model on SIMD in a worker, from 1 to 64, or `'auto'`, which is the default: one for each core, at
+     * most 8. They share a memory, in pages that are cross-origin isolated; elsewhere there is one, and `info.threadsReason`
+     * says why. Answers are bit-identical for any number.
+     */
+    threads?: number | 'auto' | undefined;
 }
 
 export interface LoadProgress {
@@ -69,7 +75,7 @@ export interface LoadProgress {
 }
 
 export interface InspectOptions {
-    /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
+    /** The largest number of tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number | undefined;
     /**
      * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations, `'q8_0'` needs a third or
@@ -81,7 +87,7 @@ export interface InspectOptions {
     worker?: boolean | undefined;
 }
 
-/** What files say of their model, and the memory that it needs. */
+/** The description of a model in its files, and the memory that the model needs. */
 export interface ModelInspection {
     /** The architecture, such as `llama`. */
     readonly architecture: string;
@@ -90,9 +96,9 @@ export interface ModelInspection {
     readonly parameters: number;
     /** The number of tokens in the vocabulary. */
     readonly vocabulary: number;
-    /** The most tokens that the model was trained for. */
+    /** The largest number of tokens that the model was trained for. */
     readonly maxContextLength: number;
-    /** The most tokens of a conversation. */
+    /** The largest number of tokens of a conversation. */
     readonly contextLength: number;
     /** Whether the file has a chat template. */
     readonly hasChatTemplate: boolean;
@@ -116,9 +122,9 @@ export interface ModelInfo {
     readonly parameters: number;
     /** The number of tokens in the vocabulary. */
     readonly vocabulary: number;
-    /** The most tokens that the model was trained for. */
+    /** The largest number of tokens that the model was trained for. */
     readonly maxContextLength: number;
-    /** The most tokens of a conversation. */
+    /** The largest number of tokens of a conversation. */
     readonly contextLength: number;
     /** Whether the file has a chat template: a model without one continues texts, and cannot `chat`. */
     readonly hasChatTemplate: boolean;
@@ -133,6 +139,10 @@ export interface ModelInfo {
     readonly instructionSet: string;
     /** Whether the model runs in a worker. */
     readonly worker: boolean;
+    /** The number of threads that compute on SIMD. */
+    readonly threads: number;
+    /** Why there is one thread; otherwise `undefined`. */
+    readonly threadsReason?: string | undefined;
     /** Where the file came from: a server, the cache, or else a `File`, bytes or a path. */
     readonly source: 'network' | 'cache' | 'local';
     /** Whether the cache has the file now. */
@@ -174,7 +184,7 @@ export interface CachedModel {
     readonly bytes: number;
     /** The bytes of the file, if they are known. */
     readonly total: number | undefined;
-    /** Whether the file is stored as a whole; otherwise `load` downloads only what is missing. */
+    /** Whether the file is stored as a whole; otherwise `load` downloads only the missing parts. */
     readonly complete: boolean;
 }
 
@@ -193,7 +203,7 @@ export interface Message {
 
 /** How a session answers; options that OpenAI's API has, too, have its names. */
 export interface AnswerOptions {
-    /** The most tokens to generate, 512 by default; generation also ends where the context does. */
+    /** The largest number of tokens to generate, 512 by default; generation also ends where the context does. */
     max_tokens?: number | undefined;
     /** The newer name of `max_tokens` in OpenAI's API; only one of both may be given. */
     max_completion_tokens?: number | undefined;
@@ -294,7 +304,7 @@ export interface TokenLogprobs extends Candidate {
     top_logprobs: Candidate[];
 }
 
-/** What a generation took so far. */
+/** The tokens and the time of a generation so far. */
 export interface Usage {
     prompt_tokens: number;
     completion_tokens: number;
@@ -355,7 +365,7 @@ export class Session {
      * missing. The session's adapters stay.
      */
     chat(messages: readonly Message[], options?: AnswerOptions): Generation;
-    /** Continues a whole text like `model.complete`, but reads only what the session has not read. */
+    /** Continues a whole text like `model.complete`, but reads only the tokens that the session has not read. */
     complete(prompt: string, options?: AnswerOptions): Generation;
     /**
      * Forgets the tokens from `start` to before `end`, and reads those after them again at their new positions; returns the
@@ -421,9 +431,10 @@ export class QuantizedMatrix {
 
 /**
  * A language model from a GGUF file. Errors are `RelampagoError`s: `NETWORK` for a download that fails, `FILE` for
- * a path that Node cannot read, `INVALID_MODEL` for a file that is damaged or needs what this version lacks, `ABORTED` after a signal,
- * `INVALID_ARGUMENT`, `EMPTY` for a text of no tokens, `LIMIT_EXCEEDED` where a prompt does not fit the context,
- * `OUT_OF_MEMORY`, `NO_GPU`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the GPU was lost or the worker failed.
+ * a path that Node cannot read, `INVALID_MODEL` for a file that is damaged or needs a feature that this version lacks,
+ * `ABORTED` after a signal, `INVALID_ARGUMENT`, `EMPTY` for a text of no tokens, `LIMIT_EXCEEDED` if a prompt does
+ * not fit the context, `OUT_OF_MEMORY`, `NO_GPU`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the GPU was lost or
+ * the worker failed.
  */
 export class LanguageModel {
     private constructor();
@@ -431,25 +442,25 @@ export class LanguageModel {
     static load(source: ModelSources, options?: LoadOptions): Promise<LanguageModel>;
     /**
      * Reads the beginnings of a model's files, not their weights, and returns what they say and the memory that the model
-     * needs. `INVALID_MODEL` for a file that is damaged or needs what is not supported, with the error of `load`.
+     * needs. `INVALID_MODEL` for a file that is damaged or needs an unsupported feature, with the error of `load`.
      */
     static inspect(source: ModelSources, options?: InspectOptions): Promise<ModelInspection>;
     /** Lists the models in the cache, or their files; none where there is no cache, as in Node. */
     static cached(): Promise<CachedModel[]>;
     /**
-     * Removes a model from the cache, with all parts that the name of the first one stands for, once no `load` of it is
-     * under way. Resolves to whether it was there.
+     * Removes a model from the cache, with all parts that the name of the first one stands for, when no `load` of it is
+     * running. Resolves to whether it was there.
      */
     static evict(url: string | URL): Promise<boolean>;
     /**
      * Loads the model anew from its source, which the cache has where there is one, after `DEVICE_LOST`: adapters are
-     * loaded and sessions read again, what is being generated ends with `DISPOSED`. An answer that was cut off goes on
+     * loaded and sessions read again, running generations end with `DISPOSED`. An answer that was cut off goes on
      * with the option `after`. A model from bytes needs its source here. The model stays as it is if the source cannot be
      * opened. After a failure or an abort later than that, calls of the model end with `DISPOSED` until another `reload`
      * succeeds. A call during another one waits for it, and loads nothing if that succeeds with the same source.
      */
     reload(source?: ModelSources, options?: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
-    /** What the file says of the model, and where it runs. */
+    /** The description of the model in its file, and the back-end that runs it. */
     readonly info: ModelInfo;
     /** Answers a conversation, by the file's chat template. Control tokens in messages are text. */
     chat(messages: readonly Message[], options?: GenerateOptions): Generation;
@@ -462,7 +473,7 @@ export class LanguageModel {
     loadLora(source: ModelSource, options?: { alpha?: number | undefined; signal?: AbortSignal | undefined }): Promise<Lora>;
     /** Makes a session without tokens. */
     session(options?: { lora?: LoraChoice | undefined }): Promise<Session>;
-    /** Makes a session of what `session.save` returned for the same model and the same adapters. */
+    /** Restores a session that `session.save` returned for the same model and the same adapters. */
     loadSession(saved: ArrayBuffer | ArrayBufferView, options?: { lora?: LoraChoice | undefined }): Promise<Session>;
     /**
      * Returns a vector for each text: the mean of its tokens' values after the last norm, or those of its last token,
@@ -471,13 +482,13 @@ export class LanguageModel {
     embed(texts: string | readonly string[], options?: EmbedOptions): Promise<Float32Array[]>;
     /** The tokens of a text; control tokens such as `<|im_end|>` are recognised in it only if `special` is true. */
     tokenize(text: string, options?: { special?: boolean | undefined }): Promise<Uint32Array>;
-    /** The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD. */
+    /** The text of tokens, that of control tokens included; bytes that are not UTF-8 become U+FFFD. */
     detokenize(tokens: ArrayLike<number>): Promise<string>;
     /** Lists the steps of one decoded token, with the kernel or function and the weights of each. */
     explain(): Promise<ModelExplanation>;
     /** The size of the WebAssembly module's memory in bytes. Models without a worker share one module. */
     memoryBytes(): Promise<number>;
-    /** Cancels what is being generated and frees the memory. */
+    /** Cancels running generations and frees the memory. */
     dispose(): void;
     [Symbol.dispose](): void;
 }

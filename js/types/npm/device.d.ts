@@ -57,7 +57,7 @@ export interface RopeOptions {
     headLen: number;
     /** Elements of a head that are rotated, an even number; the default is all. The others are copied. */
     rotated?: number | undefined;
-    /** Whether pairs are neighbours. By default a pair has an element of each half of the rotated ones. */
+    /** Whether a pair has neighbouring elements. By default it has one element of each half of the rotated elements. */
     interleaved?: boolean | undefined;
     /** The base of the frequencies, at least 1; the default is 10,000. */
     base?: number | undefined;

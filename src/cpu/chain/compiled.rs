@@ -1,5 +1,5 @@
-//! Chains compiled at run time to loops of their own, in WebAssembly. A chain on many elements is
-//! compiled when it runs for the second time.
+//! Chains that are compiled at run time, each to its own loop, in WebAssembly. A chain on many elements is compiled
+//! when it runs for the second time.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;

@@ -11,9 +11,9 @@ use crate::simd::{self, InstructionSet, Other, Swept};
 
 /// The runs of a chain, and their scratch memory.
 pub(super) struct Sweeps {
-    /// Steps of which all but the first are swept, and that one too if it can be, in order.
+    /// Steps in order. All but the first are swept, and the first too if it can be.
     runs: Vec<Range<usize>>,
-    /// A block that no step has. A run's first step may read where its last one writes.
+    /// A spare block that no step uses. A run needs it if its first step reads the block that its last step writes.
     spare: Block,
 }
 

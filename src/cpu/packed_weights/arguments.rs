@@ -14,8 +14,8 @@ use crate::simd::Cpu;
 /// matmul at most.
 #[derive(Default)]
 pub(crate) struct PackedArguments {
-    /// The buffer that each kernel's matmul read in the last run. A weak reference keeps its address from being
-    /// that of another buffer, but not its elements in memory.
+    /// The buffer that each kernel's matmul read in the last run. A weak reference keeps the address from being reused
+    /// for another buffer, but does not keep the elements in memory.
     buffers: Vec<Weak<Vec<f32>>>,
     weights: Weights,
 }

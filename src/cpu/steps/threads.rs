@@ -5,10 +5,11 @@ use crate::simd::Cpu;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The seconds for which a sequence counts as running after a part of a pass: it chooses a token, and goes on.
+/// The number of seconds for which a sequence counts as running after a part of a pass, because it chooses a token and
+/// continues.
 const LINGER: f64 = 0.01;
 
-/// The most threads of pools that wait, as a multiple of those of rayon's pool.
+/// The largest number of threads of pools that wait, as a multiple of those of rayon's pool.
 const WAITING: usize = 4;
 
 static PASSES: Mutex<Passes> = Mutex::new(Passes::new());
@@ -92,7 +93,7 @@ impl Passes {
         }
     }
 
-    /// Adds a sequence; returns the number of those that run.
+    /// Adds a sequence. Returns the number of running sequences.
     fn begin(&mut self, sequence: u64, now: f64) -> usize {
         let is_recent = |&(other, end): &(u64, f64)| other != sequence && now - end < LINGER;
         self.ended.retain(is_recent);
@@ -111,7 +112,7 @@ impl Passes {
 struct Teams(Vec<ThreadPool>);
 
 impl Teams {
-    /// Takes a pool of a number of threads, which may be new; none if the system has no more threads.
+    /// Takes an existing or a new pool with this number of threads. Returns `None` if the system has no more threads.
     fn take(&mut self, threads: usize) -> Option<ThreadPool> {
         let has_threads = |pool: &ThreadPool| pool.current_num_threads() == threads;
         match self.0.iter().rposition(has_threads) {
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(waiting.collect::<Vec<_>>(), [1, 4]);
     }
 
-    /// The number of threads that a part has, and of those that share its work.
+    /// The number of threads that a part has, and the number of threads that share its work.
     fn place(count: usize) -> (usize, usize) {
         (count, rayon::current_num_threads())
     }

@@ -9,13 +9,13 @@ use relampago_ptx::kernels::{
     ChangeLogitsKernel, DrawKernel, PackedRowKernel, RankKernel, SumWeightsKernel,
 };
 
-/// As many as the kernel leaves.
+/// The back-ends rank as many elements as the kernel.
 const _: () = assert!(RANKED == RankKernel::RANKED);
 
-/// The most blocks that add up weights.
+/// The largest number of blocks that add up weights.
 const BLOCKS: usize = 64;
 
-/// The elements of which a block adds up weights, up to [`BLOCKS`] blocks.
+/// The number of elements whose weights a block adds up, with up to [`BLOCKS`] blocks.
 const ELEMENTS: usize = 1024;
 
 impl CudaPass<'_> {

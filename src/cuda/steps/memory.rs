@@ -15,7 +15,7 @@ impl PassTurns {
     }
 }
 
-/// Buffers that are kept at most.
+/// The largest number of buffers that are kept.
 const SPARE: usize = 16;
 
 /// The graphs of passes, and buffers that no pass needs any more. Work on the default queue runs in order, so the next pass

@@ -7,11 +7,11 @@ use crate::cuda::graph::{Run, Template};
 use crate::cuda::launch::{Argument, CudaKernel};
 use cudarc::driver::sys;
 
-/// Launches that are worth a graph.
+/// The number of launches from which a graph pays off.
 const MANY: usize = 16;
 
-/// Passes that are remembered: with and without a token that the GPU chose, of few and of many positions, and of some
-/// tokens of a prompt.
+/// The number of passes that are remembered: with and without a token that the GPU chose, of few and of many positions,
+/// and of some tokens of a prompt.
 const KNOWN: usize = 8;
 
 /// A launch that is not submitted yet.
@@ -102,7 +102,7 @@ fn same_kernels(a: &[PlannedLaunch], b: &[PlannedLaunch]) -> bool {
 /// A graph of launches, one after the other.
 struct PassGraph {
     run: Run,
-    /// The node of each launch in the graph that the run is of.
+    /// The node of each launch in the graph of the run.
     nodes: Vec<sys::CUgraphNode>,
     _template: Template,
 }

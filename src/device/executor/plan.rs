@@ -13,7 +13,7 @@ use crate::ops::Backend;
 use crate::runtime::seconds;
 use crate::simd::Cpu;
 
-/// The back-end of a plan, with what it keeps of the plan from run to run.
+/// The back-end of a plan, with the state of the plan that it keeps between runs.
 #[allow(dead_code)] // Without its feature, a variant is never constructed.
 pub(crate) enum PlanExecutor {
     Cpu(Cpu, PlanState),
@@ -37,7 +37,7 @@ impl Running {
     }
 }
 
-/// The times of a plan's kernels, known or on their way.
+/// The times of a plan's kernels, which may not have arrived yet.
 #[allow(dead_code)] // Without its feature, a variant is never constructed.
 pub(crate) enum Timing {
     Known(Vec<Duration>),

@@ -8,6 +8,7 @@ use crate::device::GpuDevice;
 use crate::device::buffer::Storage;
 use crate::error::Result;
 use crate::ops::{CachedMatmul, Weights};
+use crate::runtime::OnOneThread;
 use crate::simd::{self, Packed};
 use crate::tensor::quantized::{QuantizedWeights, WeightFormat, matrix_shape};
 use crate::tensor::{BoundView, Plane};
@@ -26,7 +27,7 @@ enum Form {
     /// Weights in the order in which the innermost loop on SIMD reads them.
     Packed(Arc<Packed>),
     Quantized(Arc<QuantizedWeights>),
-    Gpu(Arc<GpuWeights>),
+    Gpu(Arc<OnOneThread<GpuWeights>>),
 }
 
 impl Placed {
@@ -43,7 +44,10 @@ impl Placed {
         let shape = matrix_shape(weights)?;
         let form = match device.executor() {
             Executor::Gpu(gpu) => {
-                with_gpu!(gpu, Form::Gpu(Arc::new(gpu.upload_weights(weights).await?)))
+                with_gpu!(gpu, {
+                    let weights = gpu.upload_weights(weights).await?;
+                    Form::Gpu(Arc::new(OnOneThread::new(weights)))
+                })
             }
             Executor::Cpu(_) | Executor::Cuda(_) => {
                 let (isa, [k, n]) = (device.cpu().isa, shape);
@@ -70,10 +74,10 @@ impl Placed {
             format: weights.format(),
             form: match device.executor() {
                 Executor::Gpu(gpu) => {
-                    with_gpu!(
-                        gpu,
-                        Form::Gpu(Arc::new(gpu.upload_quantized(&weights).await?))
-                    )
+                    with_gpu!(gpu, {
+                        let weights = gpu.upload_quantized(&weights).await?;
+                        Form::Gpu(Arc::new(OnOneThread::new(weights)))
+                    })
                 }
                 Executor::Cpu(_) | Executor::Cuda(_) => Form::Quantized(Arc::new(weights)),
             },
@@ -85,10 +89,10 @@ impl Placed {
         match &self.form {
             Form::Packed(packed) => packed.bytes(),
             Form::Quantized(weights) => weights.bytes(),
-            Form::Gpu(weights) => {
-                let weights = weights.as_ref();
-                with_gpu!(weights, weights.bytes())
-            }
+            Form::Gpu(weights) => match weights.get() {
+                Some(weights) => with_gpu!(weights, weights.bytes()),
+                None => 0,
+            },
         }
     }
 
@@ -106,7 +110,7 @@ impl Placed {
     pub(crate) fn storage(&self) -> Option<Storage> {
         match &self.form {
             Form::Gpu(weights) => {
-                let weights = weights.as_ref();
+                let weights = weights.get()?;
                 with_gpu!(weights, weights.values().cloned().map(Storage::Gpu))
             }
             Form::Packed(_) | Form::Quantized(_) => None,
@@ -126,6 +130,7 @@ impl Placed {
             (Form::Packed(packed), _) => packed.multiply(cpu, input, out, m),
             (Form::Quantized(weights), _) => simd::multiply_words(cpu, weights, input, out, m),
             (Form::Gpu(weights), Executor::Gpu(gpu)) => {
+                let weights = weights.get().ok_or_else(foreign)?;
                 with_gpu!(gpu, gpu.multiply_by(weights, input, out, [m, k, n]).await)
             }
             (Form::Gpu(_), _) => Err(foreign()),

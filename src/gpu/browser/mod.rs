@@ -8,7 +8,7 @@ mod outcome;
 mod state;
 mod timestamps;
 
-pub(super) use open::{adapter_name, navigator_gpu};
+pub(super) use open::{adapter_name, is_firefox, navigator_gpu};
 pub(super) use outcome::Outcome;
 pub(super) use state::TargetState;
 pub(super) use timestamps::Profiled;

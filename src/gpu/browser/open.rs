@@ -78,8 +78,19 @@ fn check_environment() -> Result<()> {
 
 /// The browser's way to its adapters; undefined where there is none.
 pub(in crate::gpu) fn navigator_gpu() -> wasm_bindgen::JsValue {
+    navigator("gpu")
+}
+
+/// Whether this is Firefox, or another browser with its engine.
+pub(in crate::gpu) fn is_firefox() -> bool {
+    let agent = navigator("userAgent").as_string();
+    agent.is_some_and(|agent| agent.contains("Firefox/"))
+}
+
+/// Returns a property of `navigator`; undefined without one.
+fn navigator(key: &str) -> wasm_bindgen::JsValue {
     let get = |object: &_, key: &str| js_sys::Reflect::get(object, &key.into()).unwrap_or_default();
-    get(&get(&js_sys::global(), "navigator"), "gpu")
+    get(&get(&js_sys::global(), "navigator"), key)
 }
 
 async fn find_adapter(instance: &wgpu::Instance) -> Result<wgpu::Adapter> {

@@ -19,7 +19,7 @@ impl Gpu {
     #[allow(clippy::unused_self)] // Native targets wait.
     pub(in crate::gpu) fn wait(&self, _: Option<wgpu::SubmissionIndex>) {}
 
-    /// Does nothing: nobody waits here.
+    /// Does nothing, because browsers do not wait.
     #[allow(clippy::unused_self)] // Native targets wait.
     pub(crate) fn set_wait_limit(&mut self, _: Option<Duration>) {}
 }

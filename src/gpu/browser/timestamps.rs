@@ -3,7 +3,7 @@
 use crate::gpu::context::Gpu;
 use crate::gpu::timestamps::Timestamps;
 
-/// A submission's timestamps for a profiler, of which there are none.
+/// A submission's timestamps for a profiler. Browsers have none.
 pub(in crate::gpu) struct Profiled {
     pub(in crate::gpu) stamps: Timestamps,
 }

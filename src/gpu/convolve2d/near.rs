@@ -7,12 +7,13 @@ use crate::gpu::kernels::{self, Kernel};
 use crate::gpu::recorder::{GpuBuffer, Recorder};
 use crate::ops::Conv2d;
 
-/// Sides of the largest kernels that there are specialised ones for: one whose weights are
-/// uniforms, and one that has them in workgroup memory.
+/// The largest side of a convolution's kernel for the shader that reads its weights as uniforms.
 const SMALL: usize = 8;
+/// The largest side of a convolution's kernel for the shader that reads its weights from workgroup memory.
 const LARGEST: usize = 16;
-/// Invocations of a workgroup there, by rows and by vectors of columns.
+/// The number of a workgroup's invocations along the rows.
 const DOWN: usize = 4;
+/// The number of a workgroup's invocations along the columns; each computes a vector of four columns.
 const ACROSS: usize = 32;
 
 /// Returns the kernels that can compute a convolution.
@@ -21,7 +22,7 @@ pub(in crate::gpu) fn candidates(gpu: &Gpu, lens: &[usize], conv: &Conv2d) -> Ve
     near.into_iter().chain([kernels::CONVOLVE2D.name]).collect()
 }
 
-/// Returns whether one of these kernels can compute a convolution and is worth compiling.
+/// Returns whether a specialised kernel can compute a convolution and is worth compiling.
 pub(super) fn suits(gpu: &Gpu, weights: usize, conv: &Conv2d) -> bool {
     let largest = conv.kernel_rows.max(conv.kernel_cols);
     let dense = (conv.stride_rows, conv.stride_cols) == (1, 1);
@@ -32,7 +33,7 @@ pub(super) fn suits(gpu: &Gpu, weights: usize, conv: &Conv2d) -> bool {
     hardware && dense && some && largest <= LARGEST
 }
 
-/// The kernel that is specialised for the size of `conv`'s, and how many rows its invocations compute.
+/// Returns the kernel that is specialised for the size of `conv`, and the number of rows that an invocation computes.
 fn kernel(conv: &Conv2d) -> (&'static Kernel, usize) {
     let small = conv.kernel_rows.max(conv.kernel_cols) <= SMALL;
     let whole = |cols: usize| cols.is_multiple_of(4);

@@ -43,7 +43,7 @@ extern "C" {
     fn required_features(this: &Descriptor) -> Array<JsString>;
 }
 
-/// A device, with the matrices where they are asked for and offered, and whether it has them.
+/// Returns a device and whether it has matrices: it has them if they were requested and the adapter offers them.
 pub(in crate::gpu) async fn request_device(
     asked: bool,
     adapter: &wgpu::Adapter,
@@ -85,7 +85,7 @@ async fn raw_adapter() -> Result<Adapter, JsValue> {
     JsFuture::from(adapter).await.map(JsCast::unchecked_into)
 }
 
-/// Whether it has the matrices that the kernel is written for.
+/// Whether the adapter has the matrices that the kernel is written for.
 fn has_matrices(adapter: &Adapter) -> bool {
     let suits = |config: Config| {
         let components = [config.component(), config.result_component()];

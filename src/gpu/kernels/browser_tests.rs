@@ -8,7 +8,7 @@ use crate::gpu::fused::FusedCode;
 use crate::gpu::target::navigator_gpu;
 use crate::gpu::{Gpu, Options, Preference};
 
-/// What the browser says against a text.
+/// The browser's errors about a text.
 async fn refused(gpu: &Gpu, source: String) -> Vec<wgpu::CompilationMessage> {
     let source = wgpu::ShaderSource::Wgsl(source.into());
     let descriptor = wgpu::ShaderModuleDescriptor {

@@ -9,7 +9,7 @@ pub(crate) struct Template {
     pub(crate) unchecked: bool,
     /// Whether WebAssembly has none of its kernels, because of the size of the download.
     pub(crate) native: bool,
-    /// The file whose functions are written out where the kernels call them, in browsers.
+    /// The file whose functions are inlined into the kernels in browsers.
     pub(crate) inlined: Option<&'static str>,
     pub(crate) instances: &'static [Instance],
 }
@@ -23,8 +23,8 @@ pub(crate) struct Instance {
     pub(crate) constants: &'static [(&'static str, u32)],
 }
 
-/// A kernel that only Rust uses, and of which it writes a part. It is a text of its own, which modules for JavaScript
-/// do not have.
+/// A kernel that only Rust uses; Rust writes a part of it. Its text is separate, and modules for JavaScript do not
+/// contain it.
 pub(crate) struct Apart {
     /// The file's path in `shaders` without its extension.
     pub(crate) file: &'static str,
@@ -86,7 +86,7 @@ const fn instance(
     }
 }
 
-/// Returns a kernel of which Rust writes no part.
+/// Returns a kernel whose whole text is in a file.
 const fn apart(file: &'static str, name: &'static str, features: &'static [&'static str]) -> Apart {
     Apart {
         file,
@@ -441,7 +441,7 @@ pub(crate) const TEMPLATES: &[Template] = &[
     },
 ];
 
-/// The kernels that are no part of that table.
+/// The kernels that are not in the table.
 pub(crate) const APART: &[Apart] = &[
     apart("steps/add_rows", "add_rows", &[]),
     apart("steps/add_splits", "add_splits", &[]),

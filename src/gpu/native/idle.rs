@@ -21,7 +21,7 @@ pub(in crate::gpu) struct Handles {
     pub(in crate::gpu) health: Health,
 }
 
-/// Devices that nobody uses: at most as many as were in use at one time.
+/// Devices that are not in use. Their number is at most the largest number that was in use at one time.
 static IDLE: Mutex<Vec<Handles>> = Mutex::new(Vec::new());
 
 /// Devices that stay open and are not used again: adopted ones and lost ones.
@@ -152,7 +152,7 @@ pub(super) fn list(instance: &wgpu::Instance) -> Vec<wgpu::Adapter> {
     pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()))
 }
 
-/// Takes the idle device that a descriptor describes. Retires those that were lost since their last use.
+/// Takes the idle device that a descriptor describes. Retires devices that were lost since their last use.
 fn take(
     idle: &mut Vec<Handles>,
     info: &wgpu::AdapterInfo,

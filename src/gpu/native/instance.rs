@@ -39,7 +39,7 @@ fn without_windows(descriptor: &wgpu::InstanceDescriptor) -> Option<wgpu::Instan
     }
 }
 
-/// Returns nothing: other systems' drivers say nothing of displays.
+/// Returns no value, because drivers of other systems do not report displays.
 #[cfg(not(target_os = "linux"))]
 fn without_windows(_: &wgpu::InstanceDescriptor) -> Option<wgpu::Instance> {
     None

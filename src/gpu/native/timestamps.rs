@@ -30,7 +30,7 @@ pub(in crate::gpu) struct Stamps {
 struct Timing {
     /// The number of profilers so far; the last one owns the timed submissions.
     profilers: u64,
-    /// The submissions timed since profiling began; `None` if nobody profiles.
+    /// The submissions timed since profiling began; `None` if no profiler is active.
     submissions: Option<Vec<Submission>>,
 }
 

@@ -32,7 +32,7 @@ impl Recorder<'_> {
         self.upload(values)
     }
 
-    /// Nobody profiles in browsers.
+    /// Browsers have no profiler.
     #[allow(clippy::unused_self)] // As the native one has it.
     pub(super) fn profiled(&self) -> Option<Profiled> {
         None

@@ -15,7 +15,8 @@ use crate::graph::Fetched;
 pub(crate) struct Submitted {
     outcome: Outcome,
     readbacks: Vec<Readback>,
-    /// Memory that the GPU copies from. If it were back in the pool earlier, it could not be mapped again.
+    /// Memory that the GPU copies from. It returns to the pool only after the copy, because it could not be mapped
+    /// again before.
     _uploads: Vec<PooledBuffer>,
 }
 
@@ -104,7 +105,7 @@ impl Recorder<'_> {
         })
     }
 
-    /// Encodes the dispatches, each in a pass of its own if it is timed. Returns the buffer of their parameters.
+    /// Encodes the dispatches. A timed dispatch gets a separate pass. Returns the buffer of their parameters.
     fn encode_steps(
         &self,
         encoder: &mut wgpu::CommandEncoder,

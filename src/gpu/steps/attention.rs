@@ -7,9 +7,10 @@ use crate::gpu::recorder::GpuBuffer;
 use crate::graph::steps::{Attention, HeadPlaces, check_head};
 use crate::tensor::CacheType;
 
-/// The number of tokens from which on a workgroup computes the attention of [`TOKENS_OF_TILE`], and the longest head.
+/// The number of tokens from which a workgroup computes the attention of [`TOKENS_OF_TILE`] tokens.
 const ATTENTION_TILED_FROM: usize = 64;
 const TOKENS_OF_TILE: usize = 16;
+/// The length of the longest head for which it does.
 const MOST_TILED_HEAD: usize = 128;
 
 /// The kernels of attention for each type of cache: of one token to a workgroup, of the next token, and of several.
@@ -116,7 +117,7 @@ impl GpuPass<'_> {
         }
     }
 
-    /// Adds up what splits leave, if there are several.
+    /// Adds up the partial results of splits, if there are several.
     fn add_splits(
         &mut self,
         attention: &Attention,
@@ -144,7 +145,7 @@ fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 4] {
     ]
 }
 
-/// Returns the gains of queries and of keys. Where there are none, another buffer stands for them that is not read.
+/// Returns the gains of queries and of keys. If there are none, another buffer is bound in their place and not read.
 fn gains<'a>(heads: &HeadPlaces<'a, GpuBuffer>, other: &'a GpuBuffer) -> [&'a GpuBuffer; 2] {
     heads.gains.map_or([other; 2], |(gains, _)| gains)
 }

@@ -1,4 +1,4 @@
-//! Weights in blocks on their way to a GPU, and there.
+//! Weights in blocks: their upload to a GPU, and their storage there.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::graph::steps::check_row;
 use crate::ops::shape::check_limit;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 
-/// Rows and columns of a tile of f16, and columns of its slabs.
+/// The number of rows, and of columns, of a tile of f16, and of columns of its slabs.
 pub(super) const F16_TILE: usize = 64;
 
 /// The bytes of blocks that are packed at a time.
@@ -43,7 +43,7 @@ impl Tile {
     }
 }
 
-/// A matrix of weights in a GPU's memory, in as many parts as buffers must have.
+/// A matrix of weights in a GPU's memory, divided into parts that fit into buffers.
 #[derive(Clone)]
 pub(crate) struct BlockWeights {
     words: Words,

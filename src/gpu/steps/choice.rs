@@ -7,10 +7,11 @@ use crate::gpu::recorder::GpuBuffer;
 use crate::graph::choice::{Changes, Draw, RANKED};
 use crate::graph::steps::Element;
 
-/// The elements of which a workgroup finds the largest or adds up weights, up to [`WORKGROUP`] workgroups.
+/// The number of elements among which a workgroup finds the largest or adds up weights, with up to [`WORKGROUP`]
+/// workgroups.
 const ELEMENTS: usize = 1024;
 
-/// The elements of which a workgroup ranks the best [`RANKED`] ones.
+/// The number of elements among which a workgroup ranks the best [`RANKED`] ones.
 const CHUNK: usize = 1024;
 
 impl GpuPass<'_> {

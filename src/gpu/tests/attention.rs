@@ -95,7 +95,7 @@ fn attention_of_many_tokens_is_that_of_each() {
     }
 }
 
-/// As [`SHAPES`], with more positions than a workgroup takes at a time.
+/// Shapes like [`SHAPES`], with more positions than a workgroup computes at a time.
 const LONG_SHAPES: [(usize, usize, usize, Option<usize>); 4] = [
     (1, 999, 1000, None),
     // The first tokens have a split less.

@@ -8,7 +8,8 @@ use super::{judge, noise, pretend};
 use crate::ops::{Conv2d, Op};
 use crate::runtime;
 
-/// A product that loses half a place whenever it is added to between half of so many and all of them.
+/// Returns a product that loses half a unit in the last place whenever it is added to a sum of between `terms / 2` and
+/// `terms` of them.
 fn losing(terms: f32) -> f32 {
     1.0 + terms / 4.0 * f32::EPSILON - f32::EPSILON
 }

@@ -1,259 +1,212 @@
-//! How each kind of node becomes a view.
+//! The rules by which each kind of node becomes a view.
 
-use crate::error::{Error, Result};
-use crate::lazy::lower::{Recording, matmul, reduce};
+use crate::error::Result;
+use crate::lazy::lower::reduce::Reduced;
+use crate::lazy::lower::{Lowering, matmul, reduce};
 use crate::lazy::node::{Kind, Rows};
 use crate::lazy::shape::size_of;
-use crate::lazy::view::{View, inverse};
+use crate::lazy::view::View;
 use crate::ops::Op;
+use crate::ops::axes::PerAxis;
+use crate::ops::shape::check_len;
 
-/// Records the operations of a node; returns the view of its result.
+/// Checks that a node has the number of inputs that its kind takes.
+///
+/// # Errors
+/// `LengthMismatch` for another number of inputs.
+pub(super) fn check_inputs(kind: &Kind, actual: usize) -> Result<()> {
+    let expected = match kind {
+        Kind::Constant(_) | Kind::Range => 0,
+        Kind::Elementwise(op) => op.inputs().len(),
+        Kind::Concat { .. } => actual.max(1),
+        Kind::Rows { rows, .. } => rows.op(1, 1).inputs().len(),
+        Kind::View(_)
+        | Kind::Reshape
+        | Kind::Reduce { .. }
+        | Kind::CustomReduce { .. }
+        | Kind::TopK { .. }
+        | Kind::UnpackBytes { .. }
+        | Kind::PackBytes { .. } => 1,
+        Kind::Matmul | Kind::Convolve(_) | Kind::Gather { .. } | Kind::Take => 2,
+    };
+    check_len("inputs", expected, actual)
+}
+
+/// Lowers a node whose inputs were checked; returns the view of its result.
 pub(super) fn lower(
-    recording: &mut Recording<'_>,
+    lowering: &mut Lowering<'_>,
     kind: &Kind,
-    inputs: &[&View],
+    inputs: &[View],
     shape: &[usize],
-) -> Result<View> {
+) -> View {
     match kind {
-        Kind::Constant(value) => recording.constant(*value),
-        Kind::Range => recording.range(size_of(shape)),
-        Kind::Elementwise(op) => elementwise(recording, op, inputs, shape),
-        Kind::Concat { axis } => concat(recording, inputs, *axis),
-        Kind::Rows { axis, rows } => {
-            let (x, others) = first(inputs)?;
-            along_axis(recording, *rows, *axis, x, others)
-        }
-        Kind::View(walk) => {
-            let [x] = exactly(inputs)?;
-            Ok(x.walked(shape, walk))
-        }
-        Kind::Reshape => {
-            let [x] = exactly(inputs)?;
-            reshape(recording, x, shape)
-        }
+        Kind::Constant(value) => lowering.constant(*value),
+        Kind::Range => lowering.range(size_of(shape)),
+        Kind::Elementwise(op) => elementwise(lowering, op, inputs, shape),
+        Kind::Concat { axis } => concat(lowering, inputs, *axis),
+        Kind::Rows { axis, rows } => along_axis(lowering, *rows, *axis, inputs),
+        Kind::View(walk) => inputs[0].walked(shape, walk),
+        Kind::Reshape => reshape(lowering, &inputs[0], shape),
         Kind::Reduce {
             fold,
             axes,
             keep_dims,
         } => {
-            let [x] = exactly(inputs)?;
-            reduce::reduce(recording, *fold, axes, *keep_dims, x)
+            let keep_dims = *keep_dims;
+            reduce::reduce(lowering, *fold, Reduced { axes, keep_dims }, &inputs[0])
         }
         Kind::CustomReduce {
             reduction,
             axes,
             keep_dims,
         } => {
-            let [x] = exactly(inputs)?;
-            reduce::custom_reduce(recording, *reduction, axes, *keep_dims, x)
+            let keep_dims = *keep_dims;
+            reduce::custom_reduce(
+                lowering,
+                *reduction,
+                Reduced { axes, keep_dims },
+                &inputs[0],
+            )
         }
         Kind::TopK { k } => {
-            let [x] = exactly(inputs)?;
-            top_k(recording, x, *k, shape)
+            let [rows, cols] = rows_of(&inputs[0]);
+            lowering.call(Op::TopKRows { rows, cols, k: *k }, inputs, shape)
         }
-        Kind::Matmul => {
-            let [a, b] = exactly(inputs)?;
-            matmul::matmul(recording, a, b, shape)
-        }
+        Kind::Matmul => matmul::matmul(lowering, &inputs[0], &inputs[1], shape),
         Kind::Convolve(options) => {
-            let [x, weights] = exactly(inputs)?;
-            let ids = [recording.in_order(x)?, recording.in_order(weights)?];
             let options = *options;
-            recording.call(Op::ConvolveLayer { options }, &ids, shape)
+            lowering.call(Op::ConvolveLayer { options }, inputs, shape)
         }
-        Kind::Gather { axis } => {
-            let [x, indices] = exactly(inputs)?;
-            gather(recording, x, indices, *axis)
-        }
+        Kind::Gather { axis } => gather(lowering, &inputs[0], &inputs[1], *axis, shape),
         Kind::Take => {
-            let [x, indices] = exactly(inputs)?;
-            take(recording, x, indices, shape)
+            let [rows, cols] = rows_of(&inputs[0]);
+            let k = shape.last().copied().unwrap_or(1);
+            lowering.call(Op::TakeAlongRows { rows, cols, k }, inputs, shape)
         }
         Kind::UnpackBytes { stride } => {
-            let [x] = exactly(inputs)?;
-            in_order(recording, Op::UnpackBytes { stride: *stride }, x, shape)
+            lowering.call(Op::UnpackBytes { stride: *stride }, inputs, shape)
         }
         Kind::PackBytes { stride } => {
-            let [x] = exactly(inputs)?;
-            in_order(recording, Op::PackBytes { stride: *stride }, x, shape)
+            lowering.call(Op::PackBytes { stride: *stride }, inputs, shape)
         }
     }
 }
 
-/// Returns the inputs of a kind that takes `N`.
-///
-/// # Errors
-/// `LengthMismatch` of another number of inputs.
-fn exactly<'a, const N: usize>(inputs: &[&'a View]) -> Result<[&'a View; N]> {
-    let count = inputs.len();
-    inputs.try_into().or_else(|_| miscounted(N, count))
-}
-
-/// Returns the first input and the others.
-///
-/// # Errors
-/// `LengthMismatch` without inputs.
-fn first<'a, 'b>(inputs: &'b [&'a View]) -> Result<(&'a View, &'b [&'a View])> {
-    match inputs {
-        [x, others @ ..] => Ok((x, others)),
-        [] => miscounted(1, 0),
-    }
-}
-
-/// Returns the error of a node whose inputs are not as many as its kind takes.
-fn miscounted<T>(expected: usize, actual: usize) -> Result<T> {
-    Err(Error::LengthMismatch {
-        what: "inputs",
-        expected,
-        actual,
-        reason: "",
-    })
+/// Returns the rows and columns of a view whose last axis has the columns.
+fn rows_of(x: &View) -> [usize; 2] {
+    let cols = x.axes.last().map_or(1, |axis| axis.len);
+    [x.axes.size() / cols, cols]
 }
 
 /// Returns the axes that an elementwise operation walks, in order: without those along which all operands repeat, and
 /// in the order in which the first operand that repeats nowhere lies in memory.
-fn walked(views: &[View], shape: &[usize]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..shape.len()).collect();
+fn walked(views: &[View], shape: &[usize]) -> PerAxis<usize> {
+    let mut order = PerAxis::all(shape.len());
     if !views.iter().any(View::is_dense) {
         let mut whole = views.iter().filter(|view| view.len == size_of(shape));
         order = whole.find_map(View::dense_order).unwrap_or(order);
     }
-    order.retain(|&axis| shape[axis] > 1 && views.iter().any(|view| view.strides[axis] != 0));
-    order
+    let mut walked = PerAxis::default();
+    for &axis in order.iter() {
+        if shape[axis] > 1 && views.iter().any(|view| view.axes[axis].stride != 0) {
+            walked.push(axis);
+        }
+    }
+    walked
 }
 
-fn elementwise(
-    recording: &mut Recording<'_>,
-    op: &Op,
-    inputs: &[&View],
-    shape: &[usize],
-) -> Result<View> {
-    let views: Vec<View> = inputs.iter().map(|view| view.repeated(shape)).collect();
-    let axes = walked(&views, shape);
-    let views: Vec<View> = views.iter().map(|view| view.permuted(&axes)).collect();
-    let ids = recording.in_order_all(&views)?;
-    let lengths: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
-    let result = recording.call(op.clone(), &ids, &lengths)?;
-    let mut strides = vec![0; shape.len()];
-    for (&axis, &stride) in axes.iter().zip(&result.strides) {
-        strides[axis] = stride;
+fn elementwise(lowering: &mut Lowering<'_>, op: &Op, inputs: &[View], shape: &[usize]) -> View {
+    let mut views = inputs.to_vec();
+    for view in &mut views {
+        *view = view.repeated(shape);
     }
-    Ok(View {
-        shape: shape.to_vec(),
-        strides,
-        ..result
-    })
+    let order = walked(&views, shape);
+    for view in &mut views {
+        *view = view.permuted(&order);
+    }
+    let mut axes = PerAxis::repeating(shape);
+    let mut lens = PerAxis::default();
+    for &axis in order.iter() {
+        lens.push(shape[axis]);
+    }
+    let result = lowering.call(op.clone(), &views, &lens);
+    for (&axis, &own) in order.iter().zip(result.axes.iter()) {
+        axes[axis] = own;
+    }
+    View { axes, ..result }
 }
 
-/// Records an operation of rows along one axis, which becomes the last one.
-fn along_axis(
-    recording: &mut Recording<'_>,
-    rows: Rows,
-    axis: usize,
-    x: &View,
-    others: &[&View],
-) -> Result<View> {
-    let mut order: Vec<usize> = (0..x.shape.len()).filter(|&own| own != axis).collect();
-    order.push(axis);
-    let view = x.permuted(&order);
-    let mut ids = vec![recording.in_order(&view)?];
-    for other in others {
-        ids.push(recording.in_order(other)?);
-    }
-    let cols = x.shape[axis];
-    let op = rows.op(view.size() / cols, cols);
-    let result = recording.call(op, &ids, &view.shape)?;
-    Ok(result.permuted(&inverse(&order)))
+/// Lowers an operation of rows along one axis of the first input, which becomes the last one.
+fn along_axis(lowering: &mut Lowering<'_>, rows: Rows, axis: usize, inputs: &[View]) -> View {
+    let mut inputs = inputs.to_vec();
+    let x = &mut inputs[0];
+    let last = x.axes.len() - 1;
+    x.axes.move_to(axis, last);
+    let ([count, cols], shape) = (rows_of(x), x.axes.shape());
+    let mut result = lowering.call(rows.op(count, cols), &inputs, &shape);
+    result.axes.move_to(last, axis);
+    result
 }
 
 /// Returns the view of another shape; copies the elements if they do not lie for it.
-pub(super) fn reshape(recording: &mut Recording<'_>, x: &View, shape: &[usize]) -> Result<View> {
-    match x.restrided(shape) {
-        Some(view) => Ok(view),
-        None => Ok(View::dense(recording.in_order(x)?, shape)),
-    }
+pub(super) fn reshape(lowering: &mut Lowering<'_>, x: &View, shape: &[usize]) -> View {
+    let view = x.restrided(shape);
+    view.unwrap_or_else(|| View::dense(lowering.in_order(x), shape))
 }
 
 /// Joins all tensors pairwise, so that each element is copied as often as the number of tensors has binary digits.
-fn concat(recording: &mut Recording<'_>, inputs: &[&View], axis: usize) -> Result<View> {
-    let mut views: Vec<View> = inputs.iter().map(|&view| view.clone()).collect();
-    while views.len() > 1 {
-        let mut joined = Vec::with_capacity(views.len().div_ceil(2));
-        for pair in views.chunks(2) {
-            joined.push(match pair {
-                [a, b] => join(recording, a, b, axis)?,
-                alone => alone[0].clone(),
-            });
-        }
-        views = joined;
+fn concat(lowering: &mut Lowering<'_>, inputs: &[View], axis: usize) -> View {
+    if let [alone] = inputs {
+        return *alone;
     }
-    views.pop().map_or_else(|| miscounted(1, 0), Ok)
-}
-
-/// Joins two tensors along an axis: the rows of two matrices.
-fn join(recording: &mut Recording<'_>, a: &View, b: &View, axis: usize) -> Result<View> {
-    let inner = size_of(&a.shape[axis + 1..]);
+    let (a, b) = inputs.split_at(inputs.len().next_power_of_two() / 2);
+    let inputs = [concat(lowering, a, axis), concat(lowering, b, axis)];
+    let [mut shape, other] = [&inputs[0], &inputs[1]].map(|view| view.axes.shape());
+    // The rows of two matrices.
+    let inner = size_of(&shape[axis + 1..]);
     let op = Op::ConcatRows {
-        rows: size_of(&a.shape[..axis]),
-        a_cols: a.shape[axis] * inner,
-        b_cols: b.shape[axis] * inner,
+        rows: size_of(&shape[..axis]),
+        a_cols: shape[axis] * inner,
+        b_cols: other[axis] * inner,
     };
-    let ids = [recording.in_order(a)?, recording.in_order(b)?];
-    let mut shape = a.shape.clone();
-    shape[axis] += b.shape[axis];
-    recording.call(op, &ids, &shape)
+    shape[axis] += other[axis];
+    lowering.call(op, &inputs, &shape)
 }
 
-fn gather(recording: &mut Recording<'_>, x: &View, indices: &View, axis: usize) -> Result<View> {
-    let mut order: Vec<usize> = (0..x.shape.len()).filter(|&own| own != axis).collect();
-    order.insert(0, axis);
-    let view = x.permuted(&order);
-    let ids = [recording.in_order(&view)?, recording.in_order(indices)?];
-    let rest = &view.shape[1..];
-    let (rows, cols) = (x.shape[axis], size_of(rest));
-    let shape = [&indices.shape, rest].concat();
-    let found = recording.call(Op::GatherRows { rows, cols }, &ids, &shape)?;
-    // The axes of the indices stand before the others; they belong in the place of `axis`.
-    let count = indices.shape.len();
-    let mut order: Vec<usize> = (count..shape.len()).collect();
-    order.splice(axis..axis, 0..count);
-    Ok(found.permuted(&order))
-}
-
-/// Records an operation of all elements in order.
-fn in_order(recording: &mut Recording<'_>, op: Op, x: &View, shape: &[usize]) -> Result<View> {
-    let id = recording.in_order(x)?;
-    recording.call(op, &[id], shape)
-}
-
-fn top_k(recording: &mut Recording<'_>, x: &View, k: usize, shape: &[usize]) -> Result<View> {
-    let cols = x.shape.last().copied().unwrap_or(1);
-    let rows = x.size() / cols;
-    let id = recording.in_order(x)?;
-    recording.call(Op::TopKRows { rows, cols, k }, &[id], shape)
-}
-
-fn take(recording: &mut Recording<'_>, x: &View, indices: &View, shape: &[usize]) -> Result<View> {
-    let cols = x.shape.last().copied().unwrap_or(1);
-    let k = shape.last().copied().unwrap_or(1);
-    let rows = x.size() / cols;
-    let ids = [recording.in_order(x)?, recording.in_order(indices)?];
-    recording.call(Op::TakeAlongRows { rows, cols, k }, &ids, shape)
+fn gather(
+    lowering: &mut Lowering<'_>,
+    x: &View,
+    indices: &View,
+    axis: usize,
+    shape: &[usize],
+) -> View {
+    let rows = x.axes[axis].len;
+    let cols = x.axes.size() / rows;
+    let op = Op::GatherRows { rows, cols };
+    let mut x = *x;
+    x.axes.move_to(axis, 0);
+    // The axes of the indices stand before the others in the result, and in the place of `axis` afterwards.
+    let count = indices.axes.len();
+    let mut axes = PerAxis::repeating(shape);
+    for k in 0..count {
+        axes.move_to(axis + k, k);
+    }
+    let mut found = lowering.call(op, &[x, *indices], &axes.shape());
+    for k in (0..count).rev() {
+        found.axes.move_to(k, axis + k);
+    }
+    found
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
-    use crate::batch::GpuCommandBatch;
-    use crate::device::{Backend, GpuDevice};
     use crate::lazy::view::Walk;
     use crate::ops::{AxisFold, Conv2d, ConvLayer};
 
     /// A node that lost its inputs must not compute another one's numbers.
     #[test]
-    fn kinds_without_their_inputs_are_errors() -> Result<()> {
+    fn kinds_without_their_inputs_are_errors() {
         let kinds = [
             Kind::View(Walk {
                 axes: vec![Some(0)],
@@ -279,17 +232,9 @@ mod tests {
             Kind::UnpackBytes { stride: 1 },
             Kind::PackBytes { stride: 1 },
         ];
-        let device = GpuDevice::builder().backend(Backend::Simd).build()?;
-        let mut batch = GpuCommandBatch::new(device);
-        let mut recording = Recording {
-            batch: &mut batch,
-            shared: HashMap::new(),
-        };
         for kind in kinds {
-            let error = lower(&mut recording, &kind, &[], &[2]).err();
-            let code = error.map(|error| error.code());
+            let code = check_inputs(&kind, 0).err().map(|error| error.code());
             assert_eq!(code, Some("LENGTH_MISMATCH"), "{kind:?}");
         }
-        Ok(())
     }
 }

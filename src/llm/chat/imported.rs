@@ -15,7 +15,7 @@ extern "C" {
     /// The number of instances before the module's present one.
     fn generation() -> u32;
 
-    /// Takes a new instance of the module in place of one that a trap ended.
+    /// Replaces an instance of the module that a trap ended by a new one.
     #[wasm_bindgen(catch, js_name = replaceInstance)]
     fn replace_instance() -> Result<(), JsValue>;
 }
@@ -147,7 +147,7 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Builds the tree of the bytes of all tokens, of which `ends` end an answer.
+    /// Builds the tree of the bytes of all tokens. The tokens `ends` end an answer.
     pub(crate) fn new(words: impl Iterator<Item = Vec<u8>>, ends: &[u32]) -> Result<Self> {
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
         for word in words {
@@ -204,7 +204,8 @@ impl Constraint {
     }
 }
 
-/// The error in the texts that `js_chat` throws. Anything else ended its instance, in place of which comes a new one.
+/// The error in the texts that `js_chat` throws. After any other error its instance has ended, and a new instance takes
+/// its place.
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
 fn error(argument: &'static str, thrown: JsValue) -> Error {
     let texts = thrown.dyn_ref::<Array>().map(|texts| {

@@ -9,23 +9,24 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 
-/// The most bytes of a token in an answer: the tree takes some more.
+/// The largest number of bytes of a token in an answer. The limit of the tree is a little higher.
 const MAX_TOKEN: usize = 1000;
 
 /// The bytes of all tokens that the tree may have: each is a node at most.
 const MAX_TREE: usize = 4 << 20;
 
-/// The bytes of the stack of the thread that reads a schema: schemas within each other take some kilobytes each.
+/// The number of bytes of the stack of the thread that reads a schema. Each level of nested schemas takes some
+/// kilobytes.
 #[cfg(not(target_arch = "wasm32"))]
 const STACK: usize = 64 << 20;
 
-/// The vocabulary as a tree of bytes, and what the parser finds of it: 0.1 s of work for 50,000 tokens.
+/// The vocabulary as a tree of bytes, and the data that the parser derives from it: 0.1 s of work for 50,000 tokens.
 pub(crate) struct Vocabulary(ParserFactory);
 
 impl Vocabulary {
-    /// Builds the tree of the bytes of all tokens, of which `ends` end an answer. Tokens without bytes, and those that
-    /// end answers, get a byte that is not in UTF-8, so that no schema allows them inside the JSON. A token beyond the
-    /// vocabulary stands for an end that the model lacks: the parser needs one.
+    /// Builds the tree of the bytes of all tokens. The tokens `ends` end an answer. Tokens without bytes, and tokens
+    /// that end answers, get a byte that is not in UTF-8, so that no schema allows them inside the JSON. A token beyond
+    /// the vocabulary stands for an end that the model lacks: the parser needs one.
     ///
     /// # Errors
     /// `InvalidArgument` if the parser has no room for the vocabulary.
@@ -59,13 +60,13 @@ impl Vocabulary {
     }
 }
 
-/// Returns what makes parsers for a vocabulary.
+/// Returns the factory of parsers for a vocabulary.
 fn factory(vocabulary: &TokEnv) -> Reason<ParserFactory> {
     let factory = ParserFactory::new_simple(vocabulary);
     factory.map_err(|error| error.to_string())
 }
 
-/// The bytes of a token that is no text.
+/// The bytes of a token that is not text.
 fn special(token: u32) -> Vec<u8> {
     let mut bytes = vec![TokTrie::SPECIAL_TOKEN_MARKER];
     bytes.extend(format!("<[{token}]>").bytes());
@@ -100,7 +101,7 @@ impl Constraint {
     /// Reads a JSON schema.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is damaged, has a keyword that does not exist, or needs what is not supported.
+    /// `InvalidArgument` if it is damaged, has a keyword that does not exist, or needs an unsupported feature.
     pub(crate) fn new(vocabulary: &Vocabulary, schema: &str) -> Result<Self> {
         Self::within(&vocabulary.0, schema, &ParserLimits::default())
     }
@@ -168,11 +169,11 @@ impl Constraint {
     }
 }
 
-/// A result, or why there is none.
+/// A result, or the reason why there is none.
 type Reason<T> = std::result::Result<T, String>;
 
-/// Calls the parser on a thread of its own, whose stack is deep enough for every schema within the limits, and whose end
-/// by a panic is an error.
+/// Calls the parser on a thread of its own. The stack of that thread is deep enough for every schema within the limits,
+/// and a panic of that thread becomes an error.
 #[cfg(not(target_arch = "wasm32"))]
 fn apart<T: Send>(work: impl FnOnce() -> Reason<T> + Send) -> Reason<T> {
     std::thread::scope(|scope| {

@@ -9,23 +9,23 @@ use crate::error::{Error, Result};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// The largest divisor of `multipleOf`, without its decimal point: numbers of its multiples are an automaton with as many
-/// states.
+/// The largest divisor of `multipleOf`, without its decimal point: the automaton of its multiples has as many states as
+/// the divisor.
 const MAX_DIVISOR: u64 = 10_000;
 
-/// The most characters of a pattern.
+/// The largest number of characters of a pattern.
 const MAX_PATTERN: usize = 2_000;
 
-/// The most patterns that one text may have to match.
+/// The largest number of patterns that one text may have to match.
 const MAX_JOINED: usize = 8;
 
-/// The most schemas within each other, those that references lead to included.
+/// The largest depth of nested schemas, including schemas that references lead to.
 const MAX_DEPTH: usize = 100;
 
-/// The most steps, of a microsecond or less each on a processor of 2020.
+/// The largest number of steps, of a microsecond or less each on a processor of 2020.
 const MAX_STEPS: u64 = 60_000;
 
-/// The most bytes of a schema.
+/// The largest number of bytes of a schema.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Refuses a text that is too long to be read at once.
@@ -64,7 +64,7 @@ fn too_large(value: String, requirement: impl Into<String>) -> Error {
     Error::invalid("json_schema", value, requirement.into())
 }
 
-/// A walk over a schema and those that it refers to.
+/// A walk over a schema and the schemas that it refers to.
 struct Walk<'a> {
     root: &'a Value,
     /// The references that were followed, each once as by the parser.
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Walks over schemas of which a value needs one.
+    /// Walks over alternative schemas; a value must satisfy one of them.
     fn any(&mut self, schemas: &'a Value, depth: usize) -> Result<()> {
         let before = self.joined;
         let mut most = before;
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
         self.pay(required.map(str::len).sum::<usize>() / 4);
     }
 
-    /// Pays for values that an answer may have: within lists and objects they are rules of the grammar.
+    /// Pays for the values that an answer may have. Values within lists and objects become rules of the grammar.
     fn data(&mut self, value: &Value, is_within: bool) {
         match value {
             Value::String(text) => self.pay(5 + text.len() / 4),

@@ -114,7 +114,7 @@ fn value(message: &Message) -> fault::Result<Value> {
     ])
 }
 
-/// The error of a template that is at fault itself, or of messages that it refuses.
+/// The error of an invalid template, or of messages that the template refuses.
 fn error(fault: Fault) -> Error {
     let refused = |reason: String| {
         let requirement = "what the model's template takes";

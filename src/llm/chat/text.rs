@@ -1,4 +1,4 @@
-//! Text of which each character comes from the template or from a message.
+//! Text that knows for each character whether it comes from the template or from a message.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Text {
         parts
     }
 
-    /// The text of parts, the first, third and fifth of which come from the template.
+    /// The text of parts. The first, third and fifth part come from the template, the others from messages.
     #[cfg(not(feature = "llm"))]
     pub(crate) fn from_alternating<'a>(parts: impl Iterator<Item = &'a str>) -> Self {
         let mut text = Self::default();

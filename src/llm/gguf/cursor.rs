@@ -22,7 +22,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, at, file }
     }
 
-    /// The byte offset of what is read next.
+    /// The offset of the next byte to read.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A number of things that take at least `least` bytes each of what follows.
+    /// Reads a count of elements. The remaining bytes must be at least `least` for each element.
     pub(super) fn count(&mut self, what: &str, least: usize) -> Result<usize> {
         let place = self.at;
         let count = self.u64()?;

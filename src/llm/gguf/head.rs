@@ -33,8 +33,8 @@ pub(crate) enum HeadProgress {
     Complete,
 }
 
-/// A reader that takes the first bytes of a file as they arrive: each call gets all bytes so far and goes on after the
-/// last value that was complete.
+/// A reader that takes the first bytes of a file as they arrive: each call gets all bytes so far and continues after
+/// the last complete value.
 #[derive(Debug)]
 pub(crate) struct HeadReader {
     /// The size of the whole file.
@@ -159,7 +159,7 @@ impl HeadReader {
     }
 }
 
-/// Reads the bytes by which files of this format begin, and the version.
+/// Reads the magic bytes of the format and the version.
 fn version(cursor: &mut Cursor<'_>) -> Result<u32> {
     if cursor.take(4)? != b"GGUF" {
         return Err(invalid("the file does not begin with `GGUF`", "byte 0"));

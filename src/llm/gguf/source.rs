@@ -1,4 +1,4 @@
-//! Where a file's bytes are.
+//! The source of a file's bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// Adds pieces of a file of `len` bytes, of which the rest is not in memory.
+    /// Adds pieces of a file of `len` bytes. The rest of the file is not in memory.
     pub(super) fn add_pieces(&mut self, pieces: Pieces, len: u64) {
         self.pieces = pieces;
         self.len = len;

@@ -51,7 +51,7 @@ pub(super) fn in_part(error: Error, index: usize, count: usize) -> Error {
     }
 }
 
-/// The most parts that are looked for.
+/// The largest number of parts that are looked for.
 #[cfg(not(target_arch = "wasm32"))]
 const MOST_PARTS: usize = 1000;
 

@@ -65,10 +65,10 @@ impl TensorInfo {
     }
 }
 
-/// Gives the tensors of a table, after which the cursor is, their positions in the file.
+/// Sets the positions of a table's tensors in the file. The cursor must be after the table.
 ///
 /// # Errors
-/// `InvalidModel` for tensors beyond the end of the file and for those that overlap.
+/// `InvalidModel` for tensors that end beyond the file or overlap.
 pub(super) fn place(tensors: &mut [TensorInfo], cursor: &Cursor<'_>, alignment: u64) -> Result<()> {
     // The header is smaller than the file, whose size is far from overflowing.
     let base = (cursor.at() as u64).next_multiple_of(alignment);

@@ -1,4 +1,4 @@
-//! Metadata: typed values, of which strings and arrays stay in the file.
+//! Metadata: typed values. Strings and arrays stay in the file.
 
 use super::cursor::Cursor;
 use super::invalid;
@@ -146,7 +146,7 @@ pub(super) enum Read {
     Array(OpenArray),
 }
 
-/// Reads an entry: its key and its value, of an array only its beginning.
+/// Reads an entry: its key and its value. Of an array it reads only the beginning.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(String, Read)> {
     let key = cursor.name(MOST_KEY)?;
     let kind = cursor.u32()?;
@@ -189,7 +189,8 @@ impl OpenArray {
         })
     }
 
-    /// Reads the next element, or all of those whose bytes cannot be invalid; returns whether there was one.
+    /// Reads the next element, or all elements at once if no bytes of their type are invalid. Returns whether there was
+    /// one.
     pub(super) fn read_element(&mut self, cursor: &mut Cursor<'_>) -> Result<bool> {
         if self.left == 0 {
             return Ok(false);
@@ -222,7 +223,7 @@ fn size(kind: u32) -> Option<usize> {
     }
 }
 
-/// A value that is no array.
+/// A value that is not an array.
 fn element(cursor: &mut Cursor<'_>, kind: u32) -> Result<Stored> {
     let place = cursor.at();
     let fault = |what: String| invalid(what, format!("byte {place}"));

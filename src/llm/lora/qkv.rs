@@ -9,8 +9,8 @@ use crate::llm::model::LowRank;
 /// Low-rank matrices for the queries, keys and values of one layer, for programs that train or compute
 /// them: `W + alpha / rank · B · A`.
 ///
-/// A has `rank` rows as long as the model's embeddings; B has as many rows as the projection, of `rank`
-/// elements, in the order of the model's file.
+/// A has `rank` rows as long as the model's embeddings; B has the number of rows of the projection, in the order of the
+/// model's file. A row has `rank` elements.
 ///
 /// ```no_run
 /// use relampago::llm::{LanguageModel, QkvLora};

@@ -12,7 +12,7 @@ use ::safetensors::tensor::{Dtype, SafeTensors, TensorView};
 const A: &str = ".lora_A.weight";
 const B: &str = ".lora_B.weight";
 
-/// Names of linear layers, and what GGUF calls them.
+/// Names of linear layers, and their names in GGUF.
 const LAYERS: [(&str, &str); 9] = [
     ("self_attn.q_proj", "attn_q"),
     ("self_attn.k_proj", "attn_k"),
@@ -77,7 +77,8 @@ pub(super) fn read(bytes: &[u8], model: &Model, options: &LoraOptions) -> Result
     Ok(all)
 }
 
-/// Returns `lora_alpha` of `adapter_config.json`, or what stands for it with scales by the rank's root.
+/// Returns `lora_alpha` of `adapter_config.json`, or the equivalent value if the scale is divided by the root of the
+/// rank.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn alpha(config: &[u8]) -> Result<f32> {
     let place = "adapter_config.json";

@@ -12,7 +12,7 @@ use crate::llm::gguf::invalid;
 use crate::simd::Cpu;
 use std::sync::Arc;
 
-/// Ranks are filled with zeros up to a multiple of this, as long as the eights of a GPU's kernels.
+/// Ranks are padded with zeros to a multiple of this number, because a GPU's kernels multiply eight elements at a time.
 const RANK_STEP: usize = 8;
 
 /// `B · A`, which is added to the weights of a tensor.
@@ -23,7 +23,7 @@ pub(in crate::llm) struct LowRank {
     pub(in crate::llm) rank: usize,
     /// `rank` rows, as long as the tensor's.
     pub(in crate::llm) a: Vec<f32>,
-    /// As many rows as the tensor has, of `rank` elements. Their scale is included.
+    /// A matrix with the tensor's number of rows, each of `rank` elements. The scale is included.
     pub(in crate::llm) b: Vec<f32>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Part {
 /// Low-rank matrices for the matrices of one model, on its back-end.
 #[derive(Debug)]
 pub(in crate::llm) struct Adapter {
-    /// The model's.
+    /// The identity of the model.
     identity: Arc<()>,
     pub(super) parts: Parts,
 }
@@ -172,7 +172,7 @@ impl LowRank {
         Ok(())
     }
 
-    /// Copies what belongs to some rows of the tensor.
+    /// Copies the part of the adapter for some rows of the tensor.
     fn part(&self, rows: std::ops::Range<usize>, cols: usize) -> Result<Part> {
         let rank = self.rank.next_multiple_of(RANK_STEP);
         let mut a = try_zeros(rank * cols)?;

@@ -18,7 +18,7 @@ pub(super) enum Windows {
     Periodic,
 }
 
-/// What distinguishes an architecture.
+/// The properties that distinguish an architecture.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // Columns of a table.
 pub(super) struct Architecture {
@@ -97,9 +97,9 @@ pub(crate) struct Config {
     pub(crate) kv_heads: usize,
     pub(crate) head_len: usize,
     pub(crate) hidden: usize,
-    /// The most tokens that the model was trained for.
+    /// The largest number of tokens that the model was trained for.
     pub(crate) context: usize,
-    /// The most tokens of a session.
+    /// The largest number of tokens of a session.
     pub(crate) capacity: usize,
     /// The type of keys and values.
     pub(crate) cache_type: CacheType,
@@ -108,7 +108,7 @@ pub(crate) struct Config {
     /// The rotation of layers that see everything, and that of layers with a window.
     pub(super) rotations: [Rotation; 2],
     pub(super) window: Option<usize>,
-    /// The last one of as many layers has no window; 0 if all have one.
+    /// The last of every `period` layers has no window; 0 if all layers have one.
     period: usize,
     pub(super) epsilon: f32,
 }
@@ -231,7 +231,7 @@ fn architecture(file: &Gguf) -> Result<&'static Architecture> {
     })
 }
 
-/// Returns the most tokens of a session of a model that was trained for `context` tokens.
+/// Returns the largest number of tokens of a session, for a model that was trained with `context` tokens.
 fn checked_capacity(capacity: Option<usize>, context: usize) -> Result<usize> {
     let capacity = capacity.unwrap_or(context.min(2048));
     if (1..=context).contains(&capacity) {
@@ -290,7 +290,7 @@ fn rotations(
 }
 
 /// Returns the factor that divides all frequencies of layers that see everything. As in llama.cpp, a file that names no
-/// type of scaling scales linearly, older files have the factor under another key, and a factor of 0 is none.
+/// type of scaling scales linearly, older files have the factor under another key, and a factor of 0 means no scaling.
 fn scaling_factor(keys: Keys<'_>) -> Result<f64> {
     const TYPE: &str = "rope.scaling.type";
     match keys.text(TYPE)? {
@@ -307,8 +307,8 @@ fn scaling_factor(keys: Keys<'_>) -> Result<f64> {
     }
 }
 
-/// The tensors with a factor for each frequency: that of Llama 3, and those of Phi 3 for contexts as long as at first and
-/// for longer ones.
+/// The tensors with a factor for each frequency: one tensor of Llama 3, and two of Phi 3, for contexts up to the
+/// original length and for longer ones.
 const FACTORS: &str = "rope_freqs.weight";
 const SHORT_AND_LONG: [&str; 2] = ["rope_factors_short.weight", "rope_factors_long.weight"];
 

@@ -35,12 +35,12 @@ pub(super) struct BackendModel<B: StepBackend> {
     layers: Vec<Vec<Step>>,
     /// The numbers of the matrices that became one.
     joined: Vec<Vec<usize>>,
-    /// The matrices by number; none where another one holds its rows, and for an embedding that gives no logits.
+    /// The matrices by number; `None` if another matrix holds its rows, and for an embedding that gives no logits.
     matrices: Vec<Option<B::Weights>>,
     vectors: Vec<B::Buffer>,
-    /// The cosines and sines of each rotation for all positions of a session; none where passes write those of their own.
+    /// The cosines and sines of each rotation for all positions of a session; `None` where each pass writes its own.
     angles: Option<[B::Buffer; 2]>,
-    /// Memory for the values of passes that is not in use: each read takes a set, since several threads may read.
+    /// Unused memory for the values of passes. Each read takes a set, since several threads may read.
     slots: Mutex<Vec<Slots<B>>>,
 }
 
@@ -137,7 +137,7 @@ impl<B: ModelBackend> BackendModel<B> {
             .map(|layers| B::state(BackendSequence::new(layers)))
     }
 
-    /// Reads a block of tokens, and returns what is wanted of them.
+    /// Reads a block of tokens, and returns their requested results.
     pub(super) async fn read(
         &self,
         model: &Model,
@@ -154,7 +154,7 @@ impl<B: ModelBackend> BackendModel<B> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes memory for the values of a pass that is not in use, or allocates some.
+    /// Takes unused memory for the values of a pass, or allocates it.
     fn take_slots(&self, model: &Model) -> Result<Slots<B>> {
         if let Some(slots) = self.free_slots().pop() {
             return Ok(slots);
@@ -318,7 +318,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         Ok(())
     }
 
-    /// Returns a slot that has a buffer of its own, and the number of elements of the block's rows.
+    /// Returns a slot with a separate buffer, and the number of elements of the block's rows.
     fn rows(&self, slot: Slot) -> (&'a B::Buffer, usize) {
         let slots = self.slots;
         (slots.own(slot), self.block.tokens * slots.len(slot))
@@ -361,7 +361,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         Ok(())
     }
 
-    /// Returns whether the product that gives gates and what they let pass can apply the gates, too.
+    /// Returns whether the matmul that computes the gates and the gated values can apply the gates, too.
     fn gates(&self, weight: WeightId) -> bool {
         let weights = self.on.matrices[weight.0].as_ref();
         self.adapters.is_empty()

@@ -68,7 +68,7 @@ impl Output {
     }
 }
 
-/// A block of at most [`Model::block`] tokens on its way through layers.
+/// The state of a block of at most [`Model::block`] tokens between layers.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockRequest<'a> {
     /// The first token's position.
@@ -90,8 +90,8 @@ impl BlockRequest<'_> {
 }
 
 impl Model {
-    /// Reads tokens after the first `first` ones and returns what is wanted, row after row. Logits are
-    /// as many as there are tokens in the vocabulary.
+    /// Reads the tokens after the first `first` ones, and returns the requested results, row after row. The number of
+    /// logits is that of the vocabulary's tokens.
     ///
     /// The tokens must have passed [`Model::check`]. Pauses between blocks, and on SIMD also within them.
     ///

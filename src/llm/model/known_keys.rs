@@ -1,7 +1,8 @@
 //! The table of metadata keys that change the mathematics of a model in llama.cpp, and of tensors that change nothing.
 //!
-//! A file whose value the forward pass does not have is refused: a key is read by [`Config`], changes nothing, or must
-//! have the value that the pass has. Unknown keys whose names are those of such settings must be 0, false or empty.
+//! A file with a setting that the forward pass does not implement is refused. [`Config`] reads a key, or the key
+//! changes nothing, or it must have the value that the forward pass uses. An unknown key with the name of such a
+//! setting must be 0, false or empty.
 
 use super::Config;
 use super::metadata::Keys;
@@ -13,21 +14,21 @@ use crate::llm::Value;
 enum Rule {
     /// Anything: `Config` reads and checks it.
     Read,
-    /// Anything: the pass does not depend on it, or only if another key is set that is refused.
+    /// Anything: the forward pass does not depend on it, or depends on it only with another key that is refused.
     Free,
     /// One of these numbers; `false` is 0 and `true` is 1.
     Numbers(&'static [f64]),
-    /// The number that the pass has, or 0, which says nothing.
+    /// The number that the forward pass uses, or 0, which means that the file does not set it.
     Same(fn(&Config) -> f64),
     /// 0, or a window that a session does not fill.
     NoWindow,
-    /// A name of the activation that the pass has.
+    /// A name of the activation that the forward pass computes.
     ActivationName,
 }
 
-/// A setting that the pass does not have: 0 or `false`.
+/// A setting that the forward pass does not implement: 0 or `false`.
 const OFF: Rule = Rule::Numbers(&[0.0]);
-/// A factor that the pass does not have: 1, or 0, which says nothing.
+/// A factor that the forward pass does not apply: 1, or 0, which means that the file does not set it.
 const NO_FACTOR: Rule = Rule::Numbers(&[0.0, 1.0]);
 
 /// The keys of an architecture that llama.cpp reads. A name that ends in a point stands for all keys that begin with it.
@@ -169,7 +170,7 @@ const REPEATED: &[&str] = &[".attn_rot_embd.weight"];
 /// Refuses metadata that the forward pass of a model does not have.
 ///
 /// # Errors
-/// `InvalidModel` with the key, its value and what is supported.
+/// `InvalidModel` with the key, its value and the supported values.
 pub(super) fn check(keys: Keys<'_>, config: &Config) -> Result<()> {
     let prefix = format!("{}.", keys.architecture);
     for key in keys.file.keys() {

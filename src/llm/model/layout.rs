@@ -1,14 +1,14 @@
 //! The sizes of keys and values in a sequence's memory.
 //!
-//! A layer has room for all positions of a session. One with a window keeps fewer: rows of its keys and values are a
-//! ring, in which a position takes the place of one that no token sees any more.
+//! A layer has room for all positions of a session. A layer with a window keeps fewer: the rows of its keys and values
+//! form a ring, in which a new position replaces one that no token sees any more.
 
 use super::Config;
 use crate::graph::steps::{CacheLayout, MOST_BLOCK};
 use std::ops::Range;
 
 /// The positions before its window that a layer keeps: a block of tokens is written before the first of them attends.
-/// Between blocks they allow a sequence to be cut by as many tokens without reading it again.
+/// Between blocks they allow a sequence to be cut by this number of tokens without reading it again.
 const SPARE: usize = MOST_BLOCK;
 
 /// The positions whose keys and values are kept.
@@ -76,7 +76,7 @@ impl Config {
             .saturating_mul(size_of::<f32>())
     }
 
-    /// Returns the length of a token's queries, and of its keys.
+    /// Returns the length of a token's queries and the length of its keys.
     pub(super) fn projections(&self) -> (usize, usize) {
         (self.heads * self.head_len, self.kv_heads * self.head_len)
     }

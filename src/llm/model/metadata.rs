@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::llm::gguf::{Gguf, described, invalid, misfit};
 use crate::llm::{Array, Value};
 
-/// The largest number of things that a model may have, so that sums and products of two stay exact.
+/// The largest count in a model's metadata, so that sums and products of two counts are exact.
 const MOST: u64 = 1 << 30;
 
 /// The metadata of an architecture: keys are named without it.
@@ -23,7 +23,7 @@ impl<'a> Keys<'a> {
         format!("{}.{key}", self.architecture)
     }
 
-    /// Returns a number of things: at least 1, and at most 2³⁰.
+    /// Returns a count, such as the number of heads: at least 1, and at most 2³⁰.
     pub(super) fn size(self, key: &str, default: Option<usize>) -> Result<usize> {
         match (self.get(key), default) {
             (None, Some(default)) => Ok(default),
@@ -31,7 +31,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Returns a number of things that a file may also give layer by layer, if all layers have the same number.
+    /// Returns a count that a file may also give layer by layer, if all layers have the same count.
     pub(super) fn size_of_layers(
         self,
         key: &str,
@@ -82,8 +82,8 @@ impl<'a> Keys<'a> {
         self.file.text(&self.full(key))
     }
 
-    /// Returns the period of layers without a window, the last one of each period: 0 if all have a window. A file gives
-    /// the period, or whether each layer has a window.
+    /// Returns the period `p` of layers without a window: every `p`-th layer has none. 0 means that all layers have a
+    /// window. A file gives the period, or whether each layer has a window.
     pub(super) fn period(self, layers: usize, default: usize) -> Result<usize> {
         const KEY: &str = "attention.sliding_window_pattern";
         let period = match self.get(KEY) {
@@ -102,7 +102,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// Returns the positions that a layer with a window sees; a file says 0 for none.
+    /// Returns the number of positions that a layer with a window sees; 0 in a file means no window.
     pub(super) fn window(self) -> Result<Option<usize>> {
         const KEY: &str = "attention.sliding_window";
         match self.get(KEY).map(Value::as_u64) {

@@ -22,7 +22,7 @@ pub(super) struct Rotation {
     pub(super) base: f64,
     /// The angle between neighbouring positions for each pair, in radians.
     frequencies: Vec<f64>,
-    /// The factor of what is rotated.
+    /// The factor of the rotated elements.
     magnitude: f64,
 }
 

@@ -27,7 +27,7 @@ pub(super) enum Slot {
     Rotated,
     /// The result of attention, all heads.
     Mixed,
-    /// The feed-forward network's gate, the values that it lets pass, and what passes.
+    /// The feed-forward network's gate, the values that it multiplies, and the products.
     Gate,
     Up,
     Gated,
@@ -66,7 +66,7 @@ pub(super) enum Step {
         gain: VectorId,
         to: Slot,
     },
-    /// Multiplies rows by a matrix; adds the result to what is in `to` if `adds`.
+    /// Multiplies rows by a matrix. If `adds` is set, adds the result to the elements of `to`.
     Multiply {
         from: Slot,
         weight: WeightId,

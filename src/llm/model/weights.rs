@@ -1,4 +1,4 @@
-//! Where a model's weights are in the file, with their shapes checked once.
+//! The positions of a model's weights in the file, with their shapes checked once.
 
 use super::Config;
 use super::steps::{VectorId, WeightId};

@@ -63,7 +63,7 @@ fn needs_all(weights: &[(u32, f64)], limits: Limits, fraction: f64) -> bool {
 
 const LENS: [usize; 9] = [1, 2, 63, 64, 65, 1_000, 1_025, 5_000, 20_000];
 
-/// Normally distributed logits of which some are equal, and a forbidden one.
+/// Normally distributed logits; some are equal, and one is forbidden.
 fn logits(len: usize, deviation: f32) -> Vec<f32> {
     let mut logits = vec![0.0; len];
     Philox::new(len as u64).normal(0, &mut logits);

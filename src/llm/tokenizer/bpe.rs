@@ -41,7 +41,7 @@ impl Merges {
         Ok(Self(pairs))
     }
 
-    /// Merges a word's tokens and appends what is left of them.
+    /// Merges a word's tokens and appends the resulting tokens.
     pub(super) fn merge<'a>(&self, tokens: impl Iterator<Item = &'a u32>, to: &mut Vec<u32>) {
         let mut word = Chain::new(tokens.copied());
         let mut queue = BinaryHeap::new();
@@ -71,5 +71,5 @@ impl Merges {
     }
 }
 
-/// Rank, position of the left token, the pair and what it becomes.
+/// The rank, the position of the left token, the pair and the merged token.
 type Candidate = (u32, usize, (u32, u32), u32);

@@ -43,12 +43,12 @@ const fn bytes() -> [Option<u8>; 0x144] {
     bytes
 }
 
-/// A tokenizer of byte-level pairs.
+/// A tokenizer by byte-level BPE: it merges pairs of tokens, beginning with single bytes.
 #[derive(Debug)]
 pub(super) struct ByteLevel {
     merges: Merges,
     splitter: Pretokenizer,
-    /// The tokens of the 256 bytes, of which a file may leave some out.
+    /// The tokens of the 256 bytes; a file may omit some.
     bytes: Vec<Option<u32>>,
 }
 

@@ -7,8 +7,7 @@ pub(crate) struct Utf8Stream {
 }
 
 impl Utf8Stream {
-    /// Appends a token's bytes and returns the text that is whole. Bytes that are no UTF-8 become
-    /// U+FFFD.
+    /// Appends a token's bytes and returns the text that is whole. Bytes that are not UTF-8 become U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let whole = whole_len(&self.pending);
@@ -17,7 +16,7 @@ impl Utf8Stream {
         text
     }
 
-    /// The text of what is left at the end.
+    /// Returns the text of the remaining bytes at the end.
     pub(crate) fn finish(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.pending).into_owned();
         self.pending.clear();

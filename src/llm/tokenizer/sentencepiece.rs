@@ -17,7 +17,7 @@ const SPACE: char = '\u{2581}';
 pub(super) struct SentencePiece {
     /// The scores of the tokens.
     scores: Vec<f32>,
-    /// The tokens of the 256 bytes, of which a file may leave some out.
+    /// The tokens of the 256 bytes; a file may omit some.
     bytes: Vec<Option<u32>>,
     /// The token of bytes that have none.
     unknown: Option<u32>,
@@ -109,7 +109,7 @@ struct Piece {
     end: usize,
 }
 
-/// The order of the score, position of the left piece, and what the pair becomes.
+/// The order of the score, the position of the left piece, and the merged piece.
 type Candidate = (i32, Reverse<usize>, Piece);
 
 /// An integer that orders scores as they are.
@@ -119,7 +119,7 @@ fn order(score: f32) -> i32 {
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
-/// The token that a text may become: none that stands for something else than its own text.
+/// Returns the token for a text. Tokens that stand for something else than their own text are excluded.
 fn text_token(vocabulary: &Vocabulary, text: &[u8]) -> Option<u32> {
     let token = vocabulary.id(text)?;
     let kind = vocabulary.kind(token);

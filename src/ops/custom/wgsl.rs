@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use super::words::{is_of_word, words};
 
-/// Library functions on scalars: the name in a user's text, and the name in kernels, where the
-/// vector version may have the first.
+/// Library functions on scalars: the name in a user's text, and the name in kernels, where the vector version may have
+/// the user's name.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("is_nan", "is_nan_f32"),
     ("maximum", "maximum_f32"),

@@ -3,7 +3,7 @@
 use crate::tensor::CacheType;
 use std::ops::Range;
 
-/// Tokens from which on scores and results are products of matrices.
+/// The number of tokens from which scores and results are computed by matmuls.
 const GEMM_TOKENS: usize = 8;
 
 /// The sizes and options of an attention.
@@ -19,7 +19,7 @@ pub(crate) struct AttentionShape {
     /// The heads of keys and values, which divide `heads`.
     pub(crate) kv_heads: usize,
     pub(crate) head_len: usize,
-    /// Positions that there is room for in the cache of a head.
+    /// The number of positions that the cache of a head has room for.
     pub(crate) capacity: usize,
     /// The factor of the scores.
     pub(crate) scale: f32,
@@ -32,7 +32,7 @@ pub(crate) struct AttentionShape {
 }
 
 impl AttentionShape {
-    /// The heads that share keys and values.
+    /// The number of heads that share keys and values.
     pub(super) fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
@@ -42,7 +42,7 @@ impl AttentionShape {
         self.heads * self.head_len
     }
 
-    /// The words of a row of keys or values.
+    /// The number of 32-bit words of a cached row of keys or values.
     pub(super) fn cached_row(&self) -> usize {
         self.cache_type.words(self.head_len)
     }
@@ -57,7 +57,7 @@ impl AttentionShape {
         self.end(self.tokens.saturating_sub(1))
     }
 
-    /// Whether scores and results are products of matrices.
+    /// Whether scores and results are computed by matmuls.
     pub(super) fn in_blocks(&self) -> bool {
         self.tokens >= GEMM_TOKENS
     }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::ops::Conv2d;
 use std::ops::Range;
 
-/// Rows of outputs whose input is laid out at a time, so that it stays in the caches.
+/// The number of rows of outputs whose input is laid out at a time, so that it stays in the caches.
 pub(super) const BAND: usize = 32;
 
 /// The layout of rows: each row is stored as `phases` stretches of `phase_len` elements. At stride
@@ -15,7 +15,7 @@ pub(super) struct Layout<'a> {
     options: &'a Conv2d,
     padding_rows: usize,
     padding_cols: usize,
-    /// Columns of the kernel that meet the input at some output.
+    /// The columns of the kernel that overlap the input for at least one output.
     taps: Range<usize>,
     phases: usize,
     phase_len: usize,
@@ -32,8 +32,9 @@ pub(super) struct Source<'a> {
     /// The input's row that `values` starts with.
     first_row: usize,
     row_len: usize,
-    /// Stretches of a row, and values in each.
+    /// The number of stretches of a row.
     pub(super) phases: usize,
+    /// The number of values in each stretch.
     pub(super) phase_len: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Functions of two operands, one of which is in memory.
+//! Functions of two operands; one is in memory.
 
 use std::ops::RangeFrom;
 
 use crate::simd::elementwise::Binary;
 use crate::simd::isa::{AHEAD, Isa};
 
-/// The other operand: as many elements as the loop covers, and its position.
+/// The other operand: the elements that the loop covers, and its position.
 #[derive(Clone, Copy)]
 pub(crate) struct Other<'a> {
     values: &'a [f32],

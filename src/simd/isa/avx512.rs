@@ -148,7 +148,7 @@ impl Isa for Avx512 {
     }
 }
 
-/// The first `count` lanes, or all of them.
+/// Returns the mask of the first `count` lanes, or of all lanes if `count` is larger.
 #[inline(always)]
 fn mask(count: usize) -> __mmask16 {
     ((1_u32 << count.min(16)) - 1) as __mmask16

@@ -125,7 +125,7 @@ impl Isa for Sse2 {
 /// [`Isa::transpose4`] for all x86-64.
 ///
 /// # Safety
-/// As there.
+/// As for [`Isa::transpose4`].
 #[inline(always)]
 pub(super) unsafe fn transpose4(
     from: *const f32,

@@ -27,7 +27,7 @@ pub(super) mod simd {
     const PREFIX: u8 = 0xfd;
     const CONST: u32 = 0x0c;
 
-    /// Codes of instructions, by the names of what they are here.
+    /// Codes of instructions, by the names that are used here.
     macro_rules! codes {
         ($($name:ident = $code:literal;)*) => {$(
             pub(in super::super) const $name: u32 = $code;
@@ -114,12 +114,23 @@ pub(super) fn instantiate(body: &[u8]) -> Option<Function> {
     function.dyn_into().ok()
 }
 
+/// A memory's kind and sizes in pages: at least none, and if it is shared at most 2^16.
+const MEMORY: &[u8] = if cfg!(target_feature = "atomics") {
+    &[3, 0, 0x80, 0x80, 4]
+} else {
+    &[0, 0]
+};
+
 fn module(body: &[u8]) -> Vec<u8> {
     let mut module = b"\0asm\x01\0\0\0".to_vec();
     // A type: of an i32, without a result.
     section(&mut module, 1, &[1, 0x60, 1, I32, 0]);
     // An import: m.m, a memory of any size.
-    section(&mut module, 2, &[1, 1, b'm', 1, b'm', 2, 0, 0]);
+    section(
+        &mut module,
+        2,
+        &[&[1, 1, b'm', 1, b'm', 2], MEMORY].concat(),
+    );
     // A function, of the first type; an export: f, the first function.
     section(&mut module, 3, &[1, 0]);
     section(&mut module, 7, &[1, 1, b'f', 0, 0]);

@@ -142,7 +142,7 @@ fn local(code: &mut Vec<u8>, operation: u8, place: u32) {
 }
 
 impl State {
-    /// Variables for what `write` computes, vector by vector.
+    /// Returns variables for the values that `write` computes, vector by vector.
     fn each(&mut self, write: impl Fn(&mut Vec<u8>, usize)) -> Value {
         let first = self.next;
         for vector in 0..self.vectors {
@@ -154,7 +154,7 @@ impl State {
         Value(first)
     }
 
-    /// A variable for what `write` computes before the loop, the same for all vectors.
+    /// Returns a variable with the value that `write` computes before the loop; it is the same for all vectors.
     fn once(&mut self, write: impl Fn(&mut Vec<u8>)) -> Value {
         let variable = self.next;
         self.next += 1;
@@ -189,7 +189,7 @@ impl Trace {
         }
     }
 
-    /// Vectors of equal lanes, of which one is made once.
+    /// Vectors of equal lanes; each is made once.
     fn constant(&self, bits: u32) -> Value {
         let mut state = self.state.borrow_mut();
         if let Some(known) = state.constants.iter().find(|known| known.0 == bits) {

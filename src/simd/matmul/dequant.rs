@@ -131,8 +131,8 @@ impl<N: Numbers> Strips for Words<'_, N> {
 }
 
 impl<N: Numbers> Words<'_, N> {
-    /// Unpacks `used` columns of a block, or as many of its rows as there are in `to`, to rows
-    /// of `wide` values, whole vectors, of which the last are zero.
+    /// Unpacks `used` columns of a block, or as many of its rows as there are in `to`, to rows of `wide` values, in
+    /// whole vectors. The values after the used columns are zero.
     #[inline(always)]
     fn unpack<I: Isa>(
         self,

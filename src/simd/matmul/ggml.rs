@@ -15,7 +15,7 @@ use crate::tensor::ggml::{MAX_BLOCK, WeightType};
 use crate::tensor::quantized::half::f16_to_f32;
 use gemv::{Gemv, Prepare, ROWS};
 
-/// Rows from which on weights are unpacked for a product of blocks.
+/// The number of rows from which weights are unpacked for a matmul by blocks.
 const GEMM_ROWS: usize = 4;
 
 /// A matrix whose rows are blocks, one after the other.
@@ -52,7 +52,7 @@ impl<'a> BlockMatrix<'a> {
     }
 }
 
-/// `y = x · Wᵀ` for each row of `x`, which has as many values as the matrix columns.
+/// `y = x · Wᵀ` for each row of `x`, which has one value for each column of the matrix.
 ///
 /// # Errors
 /// `LengthMismatch` of other lengths, `OutOfMemory` where there is no memory for panels.

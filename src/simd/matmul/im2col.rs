@@ -44,7 +44,7 @@ pub(in crate::simd) fn multiply_patches(
 struct Patches<'a> {
     image: &'a [f32],
     layer: &'a ConvLayer,
-    /// Columns of the result.
+    /// The number of columns of the result.
     cols: usize,
     /// Rows and columns of zeros before the image.
     padding: (usize, usize),
@@ -57,8 +57,8 @@ impl Strips for Patches<'_> {
     }
 }
 
-/// Neighbouring windows in a row of the result: where in a strip they begin, how many they are, and the row and
-/// column of the image at which the first one begins; numbers before the image wrap around.
+/// Neighbouring windows in a row of the result: their position in a strip, their number, and the row and column of the
+/// image at which the first one begins; numbers before the image wrap around.
 #[derive(Clone, Copy, Default)]
 struct WindowRun {
     at: usize,

@@ -15,8 +15,8 @@ pub(super) fn room(width: usize, depth: usize) -> Result<Scratch> {
     Scratch::new(width.saturating_mul(depth))
 }
 
-/// Packs `used` rows of a matrix, `depth` values of each, as a strip of `width` rows of which
-/// the last are zero.
+/// Packs `used` rows of a matrix, `depth` values of each, as a strip of `width` rows. The rows after the used ones are
+/// zero.
 ///
 /// # Safety
 /// The rows must be readable so far.
@@ -43,7 +43,7 @@ pub(super) unsafe fn strip<I: Isa>(
     }
 }
 
-/// Packs one strip: a function of its own, whose loops have the registers to themselves.
+/// Packs one strip. It is a separate function, so that its loops can use all registers.
 ///
 /// The rows are readable so far as [`strip`] says.
 struct Fill<'a> {

@@ -12,8 +12,8 @@ use crate::simd::isa::{Isa, Kernel, dispatch};
 use crate::simd::threads::Cpu;
 use crate::tensor::Plane;
 
-/// A `k × n` matrix in strips as the tiles of an instruction set read them: for each panel of
-/// [`KC`] rows all columns, a strip of a tile's width after the other, row by row.
+/// A `k × n` matrix in the order in which the tiles of an instruction set read it. Each panel has [`KC`] rows of all
+/// columns, divided into strips of a tile's width. A strip is stored row by row.
 pub(crate) struct Packed {
     isa: InstructionSet,
     k: usize,

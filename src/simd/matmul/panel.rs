@@ -7,19 +7,18 @@ use crate::alloc::scratch::{LINE, Scratch};
 use crate::error::Result;
 use crate::simd::isa::Isa;
 
-/// Depth of a panel: a strip of packed `B` stays in the first-level cache, and no sum gathers
-/// more than this many products, which bounds the rounding error.
+/// The depth of a panel. A strip of packed `B` stays in the first-level cache, and no accumulator adds
+/// up more than this many products, which bounds the rounding error.
 pub(super) const KC: usize = 256;
 
-/// Panels of a panel of `B`.
+/// The number of columns of a panel of `B`.
 const NC: usize = 2048;
 
 /// The size of `B`, in elements, from which it is packed. A smaller one stays in the caches in any
 /// layout.
 const PACK_B_VALUES: usize = 128 * 128;
 
-/// Strips of one operand by which each strip of the other is multiplied, from which on it pays
-/// to pack it.
+/// An operand is packed if each of its strips is multiplied by more than this number of strips of the other operand.
 pub(super) const PACK_STRIPS: usize = 6;
 
 /// A range of columns of `B`, and a range of their elements.
@@ -33,7 +32,7 @@ pub(super) struct Part {
 
 /// An operand `B` that gives panels of its columns.
 pub(super) trait Panels: Copy {
-    /// Panels of a panel, a multiple of every strip's width.
+    /// The number of columns of a panel, a multiple of every strip's width.
     const PANEL_COLS: usize;
     /// The memory for one panel at a time, and state shared by all panels.
     type Room;
@@ -58,7 +57,8 @@ pub(super) struct Unpacked(pub(super) Matrix);
 
 impl Panels for Unpacked {
     const PANEL_COLS: usize = NC;
-    /// Whether all columns are packed, and where to; else only those that fill no strip are.
+    /// Whether all columns are packed, and the memory for them. Otherwise only the columns after the last full strip
+    /// are packed.
     type Room = (bool, Scratch);
 
     #[inline(always)]
@@ -112,13 +112,13 @@ impl Panels for Unpacked {
     }
 }
 
-/// A `B` that is not stored as a matrix: its columns are made strip by strip, anew for each panel.
+/// A `B` that is not stored as a matrix: its columns are computed strip by strip, again for each panel.
 pub(super) trait Strips: Copy {
-    /// Writes the columns of a part as rows of `wide` values, whole vectors, of which the last are zero.
+    /// Writes the columns of a part as rows of `wide` values, in whole vectors. The values after the columns are zero.
     fn strip<I: Isa>(self, isa: I, part: Part, wide: usize, to: &mut [f32]);
 }
 
-/// Columns of a panel that is made: it takes a quarter of a second-level cache.
+/// The number of columns of a panel that is made: it takes a quarter of a second-level cache.
 pub(super) const MADE_COLS: usize = 256;
 
 impl<S: Strips> Panels for S {

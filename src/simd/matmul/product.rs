@@ -11,7 +11,7 @@ use crate::alloc::scratch::LINE;
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
 
-/// Rows of a block of `A`: `MC × KC` values take half of a second-level cache.
+/// The number of rows of a block of `A`: `MC × KC` values take half of a second-level cache.
 const MC: usize = 192;
 
 /// A block of `C`: some rows of `A`, as deep as `k`, times some columns of `B`.
@@ -24,7 +24,7 @@ pub(super) struct Product<B> {
     pub(super) k: usize,
     pub(super) rows: Range<usize>,
     pub(super) cols: Range<usize>,
-    /// Whether the product is added to what `C` holds.
+    /// Whether the product is added to the elements of `C`.
     pub(super) accumulate: bool,
 }
 

@@ -5,17 +5,17 @@ use std::ptr::NonNull;
 use crate::alloc::scratch::LINE;
 use crate::simd::isa::Isa;
 
-/// Vectors in a row of a tile.
+/// The number of vectors in a row of a tile.
 pub(super) const VECTORS: usize = 2;
 
 /// The prefetch distance for a row of `B`, in steps of `k`.
 const AHEAD: usize = 8;
 
-/// Steps of the depth between two tests for its end.
+/// The number of steps of the depth between two tests for its end.
 const UNROLL: usize = 4;
 
-/// A strip of an operand: as many rows of `A` or columns of `B` as a tile has. Its value `i` at
-/// depth `p` lies at `values + i · across + p · deep`.
+/// A strip of an operand: the rows of `A` or the columns of `B` for one tile. Its value `i` at depth `p`
+/// lies at `values + i · across + p · deep`.
 #[derive(Clone, Copy)]
 pub(super) struct Strip {
     pub(super) values: *const f32,
@@ -31,7 +31,7 @@ pub(super) struct Place {
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) accumulate: bool,
-    /// The memory that later tiles read, as many cache lines as the tile has rows.
+    /// The memory that later tiles read: one cache line for each row of the tile.
     pub(super) next: Option<NonNull<f32>>,
 }
 
@@ -187,7 +187,7 @@ fn advanced(values: *const f32, count: usize) -> *const f32 {
 /// Adds the products at depth `p`.
 ///
 /// # Safety
-/// As for [`tile`]; the strips must be so deep.
+/// As for [`tile`]. The strips must have values at depth `p`.
 #[inline(always)]
 unsafe fn step<I: Isa, const R: usize, const V: usize>(
     isa: I,

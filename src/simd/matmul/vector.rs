@@ -1,15 +1,15 @@
-//! Products of few rows or few values, where packing does not pay.
+//! Matmuls of few rows or few values, for which packing does not pay.
 
 use crate::simd::isa::{Isa, Kernel};
 
-/// Rows of `B` that are added up before their sum goes to the buffer.
+/// The number of rows of `B` that are added up before their sum goes to the buffer.
 const GROUP: usize = 8;
 
-/// Rows of `B` whose sum gathers in the buffer before it goes to `C`, a multiple of `GROUP`; the
-/// first ones' gathers in `C`. This bounds the rounding error.
+/// The number of rows of `B` whose sum is accumulated in the buffer before it is added to `C`, a multiple of `GROUP`.
+/// The sum of the first ones is accumulated in `C`. This bounds the rounding error.
 const DEPTH: usize = 256;
 
-/// Columns of the buffer.
+/// The number of columns of the buffer.
 const COLS: usize = 4096;
 
 /// A row of `C`, or some columns of it, as a sum of multiples of the rows of `B`, which are read

@@ -56,7 +56,7 @@ fn packed(kind: CacheType, len: usize, rows: &[f32]) -> Vec<f32> {
     words
 }
 
-/// Makes a value one that the type holds exactly, in `Q8_0` if 127/128 is the largest of its block.
+/// Rounds a value to one that the type represents exactly; for `Q8_0`, if 127/128 is the largest of its block.
 fn rounded(kind: CacheType, value: f32) -> f32 {
     match kind {
         CacheType::F16 => f16_to_f32(f32_to_f16(value)),
@@ -65,7 +65,8 @@ fn rounded(kind: CacheType, value: f32) -> f32 {
     }
 }
 
-/// Rounds rows to what the type holds exactly. In blocks of `Q8_0` the largest is 127/128, so the others are integers.
+/// Rounds rows to numbers that the type represents exactly. In blocks of `Q8_0` the largest is 127/128, so the others
+/// are integers.
 fn round_rows(kind: CacheType, len: usize, rows: &mut [f32]) {
     for row in rows.chunks_exact_mut(len) {
         for block in row.chunks_mut(32) {

@@ -240,7 +240,7 @@ fn whole_numbers_of_fifteen_bits_are_multiplied_exactly() {
     });
 }
 
-/// As many threads as a pass gets change no bit of its products.
+/// The number of threads that a pass gets changes no bit of its products.
 #[test]
 fn sharing_among_threads_changes_no_product() {
     let mut random = Random(17);

@@ -18,7 +18,7 @@ const SPECIAL: [f32; 12] = [
     -3.5e-20,
 ];
 
-/// Same number, NaN included; the sign of zero is left open.
+/// Whether two numbers are the same. NaN equals NaN, and the sign of zero does not count.
 fn same(a: f32, b: f32) -> bool {
     a == b || (a.is_nan() && b.is_nan())
 }

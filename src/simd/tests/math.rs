@@ -5,10 +5,10 @@ use crate::ops::{OPS, Op};
 use crate::reference::evaluate;
 use crate::simd::{Cpu, InstructionSet, execute};
 
-/// Every so many bit patterns are tried; a prime, so that all mantissas take part.
+/// The distance between tested bit patterns. It is a prime, so that all mantissas occur.
 const STRIDE: usize = 4_099;
 
-/// Values that go through an operation at a time.
+/// The number of values that go through an operation at a time.
 const BLOCK: usize = 1 << 14;
 
 fn stride() -> usize {
@@ -73,7 +73,7 @@ fn functions_of_one_number_are_within_their_bounds() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// Bit patterns of every kind, and as many numbers of everyday size.
+/// Bit patterns of every kind, and the same number of values of ordinary size.
 fn numbers(seed: u32, len: usize) -> Vec<f32> {
     let number = |i: u32| {
         let bits = i.wrapping_add(seed).wrapping_mul(2_654_435_761);

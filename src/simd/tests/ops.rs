@@ -218,7 +218,7 @@ fn softmax_rows_with_infinities_and_nan() {
     });
 }
 
-/// Denormal numbers instead would slow down all that is computed with them.
+/// The result is 0 and not denormal, because denormal numbers slow down later operations.
 #[test]
 fn softmax_of_masked_values_is_zero() {
     on_each(|isa| {
@@ -470,7 +470,7 @@ fn swept<'a>(op: &'a Op, values: &'a [f32], is_first: bool) -> Swept<'a> {
     Swept { op, other }
 }
 
-/// Numbers of which every third is a zero, infinite, NaN or denormal.
+/// Numbers; every third is a zero, infinite, NaN or denormal.
 fn special(len: usize, seed: u32) -> Vec<f32> {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45];
     let mut x = noise(len, seed);

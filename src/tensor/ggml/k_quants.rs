@@ -21,7 +21,7 @@ fn two_bits(qs: &[u8], i: usize) -> u8 {
     qs[i / 128 * 32 + i % 32] >> (2 * (i / 32 % 4)) & 3
 }
 
-/// Weight `i` of four bits: each `half` bytes hold twice as many weights.
+/// Weight `i` of four bits: `half` bytes hold `2 · half` weights.
 fn four_bits(qs: &[u8], half: usize, i: usize) -> u8 {
     qs[i / (2 * half) * half + i % half] >> (4 * (i / half % 2)) & 15
 }

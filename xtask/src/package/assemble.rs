@@ -32,8 +32,11 @@ pub(super) fn assemble(
     for (module, built) in entry.modules.iter().zip(built) {
         require_same_glue(built)?;
         scripts.add_module(module, &built[0].folder)?;
+        // Modules with one script have the same types.
         let types = folder.join(format!("{}.d.ts", module.script));
-        project.sh.copy_file(built[0].folder.join(GLUE[1]), types)?;
+        if !types.is_file() {
+            project.sh.copy_file(built[0].folder.join(GLUE[1]), types)?;
+        }
     }
     if entry.op_table {
         scripts.add_tables(project, &folder)?;

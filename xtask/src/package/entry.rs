@@ -1,4 +1,4 @@
-//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has modules of its own.
+//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has its own modules.
 
 use crate::wasm::{Module, Variant};
 
@@ -28,20 +28,29 @@ pub(super) struct Bundle {
     pub(super) name: &'static str,
     /// Imports that stay: the name in the sources, and the one in the package.
     pub(super) external: &'static [(&'static str, &'static str)],
+    /// A condition by which `js/package.json` names other scripts.
+    pub(super) condition: Option<&'static str>,
 }
 
 impl Bundle {
     /// A bundle that imports nothing.
     const fn alone(name: &'static str) -> Self {
-        let external = &[];
-        Self { name, external }
+        Self {
+            name,
+            external: &[],
+            condition: None,
+        }
     }
 }
 
 /// Reads files in Node, around the entry's own script.
 const NODE: Bundle = Bundle {
     name: "node.js",
-    external: &[("./index.js", "./index.js")],
+    external: &[
+        ("./index.js", "./index.js"),
+        ("./workers/create_node.js", "./workers/create_node.js"),
+    ],
+    condition: None,
 };
 
 /// The worker's script has the core a second time. If it imported that of `index.js`, which may start workers,
@@ -50,10 +59,22 @@ const COMPUTING: &[Bundle] = &[
     Bundle {
         name: "workers/relampago_worker.js",
         external: &[("#shaders", "../shaders.js")],
+        condition: None,
+    },
+    Bundle {
+        name: "workers/relampago_threads.js",
+        external: &[("#shaders", "../shaders.js")],
+        condition: Some("threads"),
     },
     Bundle {
         name: "workers/create.js",
         external: &[("../core.js", "../index.js")],
+        condition: None,
+    },
+    Bundle {
+        name: "workers/create_node.js",
+        external: &[("../core.js", "../index.js")],
+        condition: None,
     },
     Bundle {
         name: "index.js",
@@ -61,12 +82,21 @@ const COMPUTING: &[Bundle] = &[
             ("./workers/create.js", "./workers/create.js"),
             ("#shaders", "./shaders.js"),
         ],
+        condition: None,
     },
     NODE,
 ];
 
 /// The worker's script has the engine a second time, for the reason above.
-const LANGUAGE_MODELS: &[Bundle] = &[Bundle::alone("llm_worker.js"), Bundle::alone("index.js")];
+const LANGUAGE_MODELS: &[Bundle] = &[
+    Bundle::alone("llm_worker.js"),
+    Bundle {
+        name: "llm_threads.js",
+        external: &[],
+        condition: Some("threads"),
+    },
+    Bundle::alone("index.js"),
+];
 
 /// The entries that the page loads come first.
 pub(super) const ENTRIES: [Entry; 3] = [
@@ -74,17 +104,26 @@ pub(super) const ENTRIES: [Entry; 3] = [
         name: "relampago",
         folder: "",
         source: "npm",
-        modules: &[Module {
-            script: "relampago",
-            import: "computing",
-            features: "computing",
-            settings: &[],
-            variants: &[Variant::SIMD128, Variant::RELAXED],
-        }],
+        modules: &[
+            Module {
+                script: "relampago",
+                import: "computing",
+                features: "computing",
+                settings: &[],
+                variants: &[Variant::SIMD128, Variant::RELAXED],
+            },
+            Module {
+                script: "relampago",
+                import: "computing-threads",
+                features: "computing,threads",
+                settings: &[],
+                variants: &[Variant::SHARED_SIMD128, Variant::SHARED_RELAXED],
+            },
+        ],
         bundles: COMPUTING,
         copies: &["static.js", "full/index.js"],
         op_table: true,
-        limit: 251 * 1024,
+        limit: 256 * 1024,
     },
     Entry {
         name: "llm",
@@ -97,6 +136,13 @@ pub(super) const ENTRIES: [Entry; 3] = [
                 features: "llm",
                 settings: &[],
                 variants: &[Variant::SIMD128, Variant::RELAXED],
+            },
+            Module {
+                script: "relampago",
+                import: "llm-threads",
+                features: "llm,threads",
+                settings: &[],
+                variants: &[Variant::SHARED_SIMD128, Variant::SHARED_RELAXED],
             },
             Module {
                 script: "relampago_chat",

@@ -50,7 +50,7 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     Ok(package)
 }
 
-/// Builds what the demo page loads, without PTX and the tarball, in a folder of its own; returns the folder.
+/// Builds the files that the demo page loads, without PTX and the tarball, in a separate folder. Returns the folder.
 pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
     let _lock = lock(project)?;
     let folder = project.target("npm/page");

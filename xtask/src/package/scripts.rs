@@ -1,4 +1,4 @@
-//! The scripts of `js/` beside those that are built, and the package's scripts and types that are made of both.
+//! The scripts of `js/`, the built scripts, and the package's scripts and types that are made from both.
 
 use super::entry::{Bundle, Entry};
 use crate::files::{self, copy_tree};
@@ -59,20 +59,26 @@ impl Scripts {
         package: &Path,
     ) -> Result<()> {
         let esbuild = tools.npm_bin.join("esbuild");
-        for Bundle { name, external } in entry.bundles {
+        for bundle in entry.bundles {
+            let Bundle {
+                name,
+                external,
+                condition,
+            } = bundle;
             let (script, bundle) = (
                 self.folder.join(entry.source).join(name),
                 package.join(name),
             );
             let names = external.iter().map(|(name, _)| *name).chain(["node:*"]);
             let names = names.map(|name| format!("--external:{name}"));
+            let condition = condition.map(|name| format!("--conditions={name}"));
             // Node prints the line of an error that nobody catches, so lines are short.
             let make = cmd!(
                 project.sh,
                 "{esbuild} {script} --bundle --minify --line-limit=1000 --format=esm --target=es2022 --outfile={bundle}
                  --log-level=warning"
             );
-            make.args(names).quiet().run()?;
+            make.args(names).args(condition).quiet().run()?;
             let text = external
                 .iter()
                 .fold(fs::read_to_string(&bundle)?, |text, (from, to)| {
@@ -129,8 +135,8 @@ fn published_types(types: &str, entry: &Entry, depth: usize) -> String {
     })
 }
 
-/// Returns wasm-bindgen's script with imports of the scripts in `js/`, of which it names its own copies. Elsewhere such a
-/// name is that of an import of the module, and stays.
+/// Returns wasm-bindgen's script with imports of the scripts in `js/` instead of its own copies of them. In other
+/// places of the script such a name belongs to an import of the module, and stays.
 fn with_imports_in_place(script: &str) -> Result<String> {
     let lines = script.split_inclusive('\n').map(import_in_place);
     lines.collect()

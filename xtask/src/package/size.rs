@@ -11,15 +11,25 @@ use std::fs;
 use std::io::Write;
 
 /// Files that are loaded only with a GPU, for workers, or for chat templates and JSON schemas, and their limits.
-const ON_DEMAND: [(&str, usize); 4] = [
+const ON_DEMAND: [(&str, usize); 8] = [
+    ("relampago_shared_simd128.wasm", 320 * 1024),
+    ("relampago_shared_relaxed.wasm", 320 * 1024),
     ("relampago_chat.wasm", 440 * 1024),
     ("shaders.js", 16 * 1024),
     ("workers/create.js", 6 * 1024),
     // With a copy of the core.
     ("workers/relampago_worker.js", 17 * 1024),
+    ("workers/relampago_threads.js", 17 * 1024),
+    // With a copy of the engine.
+    ("llm_threads.js", 40 * 1024),
 ];
 /// Further entry points: for Node, for service workers, and under an earlier name.
-const NOT_DOWNLOADED: [&str; 3] = ["node.js", "static.js", "full/index.js"];
+const NOT_DOWNLOADED: [&str; 4] = [
+    "node.js",
+    "static.js",
+    "full/index.js",
+    "workers/create_node.js",
+];
 
 /// Prints the compressed sizes of an entry's files, and checks the script with the larger module.
 pub(super) fn check(package: &Package, entry: &Entry) -> Result<()> {

@@ -7,8 +7,8 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 use xshell::cmd;
 
-/// Whether package lists were refreshed: once per run, and only when something is installed. Locked while apt works,
-/// which refuses to run twice.
+/// Whether the package lists were refreshed in this run. The first installation refreshes them. The lock is held while
+/// apt works, because apt refuses to run twice at the same time.
 static UPDATED: Mutex<bool> = Mutex::new(false);
 
 pub(super) fn install(project: &Project, progress: &Progress, packages: &[&str]) -> Result<()> {

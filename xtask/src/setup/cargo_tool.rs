@@ -1,4 +1,4 @@
-//! Tools built by `cargo install`, each version in a folder of its own.
+//! Tools built by `cargo install`, each version in a separate folder.
 
 use super::Requirement;
 use crate::progress::Progress;

@@ -34,11 +34,11 @@ pub(crate) enum Scope {
     /// The software GPU and the model that native tests use.
     Native,
     Package,
-    /// The package, and what makes the documentation's site.
+    /// The package, and the tools that build the documentation's site.
     Docs,
     /// The package, and every browser that it is tried in.
     Browsers,
-    /// All of what tests need.
+    /// Everything that tests need.
     Everything,
     /// The package, Chromium, and the peers that the package is measured beside.
     BrowserBench,
@@ -83,7 +83,7 @@ pub(crate) fn xllamacpp(project: &Project) -> PathBuf {
     wheel::Wheel::xllamacpp(project).folder()
 }
 
-/// Installs what `scope` lacks and returns where the tools are.
+/// Installs the missing tools of `scope` and returns the paths of all tools.
 pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
     let started = Instant::now();
     let requirements = requirements(project, scope)?;
@@ -141,7 +141,7 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
     Ok(all)
 }
 
-/// Installs what is missing, two at a time: each waits for downloads, or for the last of its crates.
+/// Installs the missing tools, two at a time, because each waits for downloads or for the last of its crates.
 fn install_missing(project: &Project, scope: Scope) -> Result<()> {
     let _lock = lock_cache(project)?;
     let next = AtomicUsize::new(0);

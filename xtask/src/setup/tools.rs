@@ -34,7 +34,7 @@ pub(crate) struct Browser {
 pub(crate) struct Engines {
     pub(crate) firefox: PathBuf,
     pub(crate) geckodriver: PathBuf,
-    /// `WebKit`'s browser; there is none but on Linux.
+    /// `WebKit`'s browser, which exists on Linux only.
     minibrowser: Option<PathBuf>,
 }
 

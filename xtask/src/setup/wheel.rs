@@ -80,8 +80,8 @@ impl<'a> Wheel<'a> {
     }
 }
 
-/// Downloads a package's wheel and unpacks it beside its place, so that a half one is never found there.
-/// `requirement` is what pip takes, with the checksums of the package's wheels.
+/// Downloads a package's wheel and unpacks it beside its place, so that an incomplete one is never found there.
+/// `requirement` is a requirement in pip's format, with the checksums of the package's wheels.
 pub(super) fn unpacked(
     project: &Project,
     progress: &Progress,

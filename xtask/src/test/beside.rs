@@ -1,4 +1,4 @@
-//! Parts in a process of their own, beside this one's.
+//! Runs parts in a second process, beside the parts of this process.
 //!
 //! Compilers use all cores for a part of the time, browsers one of them most of the time.
 
@@ -38,7 +38,7 @@ impl Beside {
         }))
     }
 
-    /// Prints what the parts have printed so far, and goes on until they end.
+    /// Prints the output of the parts so far, and continues until they end.
     pub(super) fn outcome(mut self) -> Result<Outcome> {
         for line in self.lines {
             println!("{}", String::from_utf8_lossy(&line));

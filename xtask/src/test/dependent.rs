@@ -1,5 +1,4 @@
-//! `tests/dependent`, a program of a stranger: what cargo builds for it, without this workspace's
-//! configuration.
+//! `tests/dependent`, a program of a user, which cargo builds without this workspace's configuration.
 
 use super::Context;
 use crate::setup::TARGET;

@@ -51,7 +51,7 @@ const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Gives readers of files and texts what libFuzzer makes of the seeds in `fuzz/corpus`, for a minute each.
+/// Runs readers of files and texts on inputs that libFuzzer derives from the seeds in `fuzz/corpus`, for a minute each.
 pub(super) fn readers(context: &Context) -> Result<()> {
     let Context { project, .. } = context;
     let (sh, target) = (&project.sh, project.target("fuzz"));

@@ -243,8 +243,8 @@ fn cuda(context: &Context) -> Result<()> {
     ))
 }
 
-/// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
-/// the features of the native tests, which are compiled already, and have run the library's own.
+/// Tests PTX without a GPU. Prints the numbers of kernels, targets, interpreted cases and faults. With the features of
+/// the native tests, which are compiled already, and have run the library's own.
 fn ptx(context: &Context) -> Result<()> {
     let test = cmd!(
         context.project.sh,
@@ -269,7 +269,8 @@ fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
     engine.run(context, variant.select(test))
 }
 
-/// Builds the module that computes by wasm-pack, as users of the crate do, for its three targets, and tests what it writes.
+/// Runs wasm-pack, as users of the crate do, on the module that computes, for its three targets. Tests the packages
+/// that it writes.
 fn wasm_pack(context: &Context) -> Result<()> {
     let Context { project, tools, .. } = context;
     let (sh, wasm_pack) = (&project.sh, &tools.wasm_pack);

@@ -10,7 +10,7 @@ use xshell::{TempDir, cmd};
 /// The published crates, each after those that it depends on.
 const CRATES: [&str; 3] = ["relampago-coefficients", "relampago-ptx", "relampago"];
 
-/// Checks the documents, packs the crates as they would be published, and checks the library from what is in them.
+/// Checks the documents, packs the crates as they would be published, and checks the library from the packed files.
 pub(super) fn package(context: &Context) -> Result<()> {
     for document in ["README.md", "CHANGELOG.md"] {
         links_are_absolute(&context.project.root.join(document))?;
@@ -19,7 +19,7 @@ pub(super) fn package(context: &Context) -> Result<()> {
     check(context, &unpacked, &["--no-default-features"])
 }
 
-/// Checks tests and examples from what is in the packed crate, and the library also with the oldest direct
+/// Checks tests and examples from the files of the packed crate, and the library also with the oldest direct
 /// dependencies that its manifest allows.
 pub(super) fn package_in_full(context: &Context) -> Result<()> {
     let unpacked = pack(context)?;
@@ -95,8 +95,8 @@ fn links_are_absolute(document: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Licences and sources of everything that is depended on; known faults where a network reaches the
-/// list of them.
+/// Checks the licences and sources of all dependencies, and their known vulnerabilities if the network reaches the
+/// list.
 pub(super) fn deny(context: &Context) -> Result<()> {
     let (sh, deny) = (&context.project.sh, &context.tools.cargo_deny);
     cmd!(sh, "{deny} check bans licenses sources").run()?;

@@ -1,4 +1,4 @@
-//! Runs wasm-bindgen, and adapts what it writes: the script that loads a module, and the module.
+//! Runs wasm-bindgen, and adapts its output: the script that loads a module, and the module.
 
 use super::{GLUE, MODULE};
 use anyhow::{Result, ensure};
@@ -8,7 +8,7 @@ use std::fs;
 use std::iter;
 use std::path::Path;
 use std::sync::LazyLock;
-use walrus::Module;
+use walrus::{Import, ImportKind, Module};
 use wasm_bindgen_cli_support::Bindgen;
 
 /// Writes a compiled module with its script and types into a folder. wasm-bindgen is linked as a library: compiling
@@ -43,6 +43,9 @@ fn regex(pattern: &str) -> Regex {
 fn shorten_names(script: &str, module: &mut Module) -> Result<String> {
     static NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"[\w$]+"));
     let imports = module.imports.iter();
+    let is_function = |import: &&Import| matches!(import.kind, ImportKind::Function(_));
+    // The script has an option with the name of the memory.
+    let imports = imports.filter(is_function);
     let imports = imports.filter(|import| import.module.ends_with("_bg.js"));
     let imports = imports.map(|import| &import.name);
     let exports = module.exports.iter().map(|export| &export.name);

@@ -21,8 +21,6 @@ const WASM_OPT: &[&str] = &[
     // Constant parts of addresses go into loads and stores: none of them lies in the first
     // kilobyte, which is the stack's last.
     "--low-memory-unused",
-    // Engines ignore what a load says of its address, and saying nothing compresses best.
-    "--dealign",
     "--strip-debug",
     "--strip-producers",
     "--strip-target-features",
@@ -40,13 +38,13 @@ const SMALL_STD: &[&str] = &[
     "-Zbuild-std-features=optimize_for_size",
 ];
 
-/// Options that remove the texts of panics, and inline short functions in code compiled for size,
-/// which makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
-/// of a product needs before it multiplies, which is more than engines have registers for. Loops
-/// are unrolled and made of vectors where kernels say so; elsewhere it would only make them longer.
-/// Without reference types wasm-bindgen numbers objects, and modules are 1% smaller. Node 20 (V8 11.3) ends the process when
-/// it discards the compiled code of a caller of an export that returns a reference; such modules have no such export.
-/// The `cfg` tells the library that tiles may be as high as that order allows.
+/// Options that remove the texts of panics, and inline short functions in code compiled for size, which makes it
+/// smaller. Instructions keep the order of the source: LLVM's own loads all that a tile of a product needs before it
+/// multiplies, which is more than engines have registers for. Loops are unrolled and made of vectors where kernels say
+/// so; elsewhere it would only make them longer. Without reference types wasm-bindgen numbers objects, and modules are
+/// 1% smaller. Node 20 (V8 11.3) ends the process when it discards the compiled code of a caller of an export that
+/// returns a reference; such modules have no such export. With the `cfg` the library uses tiles as high as that order
+/// allows.
 const SMALL_CODE: &[&str] = &[
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
@@ -58,6 +56,19 @@ const SMALL_CODE: &[&str] = &[
     "--cfg=relampago_package",
 ];
 
+/// Options of a module whose threads share its memory. The limit is the most that a module can ask for; whoever makes
+/// the memory may set a lower one.
+const SHARED: &[&str] = &[
+    "-Ctarget-feature=+atomics,+bulk-memory,+mutable-globals",
+    "-Clink-arg=--shared-memory",
+    "-Clink-arg=--import-memory",
+    "-Clink-arg=--max-memory=4294967296",
+    "-Clink-arg=--export=__wasm_init_tls",
+    "-Clink-arg=--export=__tls_size",
+    "-Clink-arg=--export=__tls_align",
+    "-Clink-arg=--export=__tls_base",
+];
+
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
 pub(crate) const GLUE: [&str; 2] = ["relampago.js", "relampago.d.ts"];
 const MODULE: &str = "relampago_bg.wasm";
@@ -66,9 +77,9 @@ const CRATE: &str = "relampago-module";
 
 /// A module, for one instruction set or for several.
 pub(crate) struct Module {
-    /// The name of the script that loads it, as the package has its types.
+    /// The name of the script that loads the module, as in the package's types.
     pub(crate) script: &'static str,
-    /// The name by which the scripts in `js/` import that script, after `#`.
+    /// The name after `#` by which the scripts in `js/` import the script that loads the module.
     pub(crate) import: &'static str,
     /// Features of the crate `src/js/module`.
     pub(crate) features: &'static str,
@@ -80,6 +91,8 @@ pub(crate) struct Module {
 pub(crate) struct Variant {
     pub(crate) name: &'static str,
     relaxed: bool,
+    /// Whether its memory is shared among threads.
+    shared: bool,
 }
 
 /// A finished build: wasm-bindgen's output folder and the optimised module.
@@ -94,20 +107,35 @@ impl Variant {
     pub(crate) const SIMD128: Self = Self {
         name: "simd128",
         relaxed: false,
+        shared: false,
     };
     pub(crate) const RELAXED: Self = Self {
         name: "relaxed",
         relaxed: true,
+        shared: false,
+    };
+    /// For pages whose threads share memory.
+    pub(crate) const SHARED_SIMD128: Self = Self {
+        name: "shared_simd128",
+        relaxed: false,
+        shared: true,
+    };
+    pub(crate) const SHARED_RELAXED: Self = Self {
+        name: "shared_relaxed",
+        relaxed: true,
+        shared: true,
     };
     /// Writes text, and needs no vectors.
     pub(crate) const PTX: Self = Self {
         name: "ptx",
         relaxed: false,
+        shared: false,
     };
     /// Reads chat templates and JSON schemas, and needs no vectors.
     pub(crate) const CHAT: Self = Self {
         name: "chat",
         relaxed: false,
+        shared: false,
     };
 
     /// Builds a module of the package's entry `entry`. `sources` stands for everything that the build reads.
@@ -128,6 +156,7 @@ impl Variant {
                 module.settings,
                 SMALL_STD,
                 SMALL_CODE,
+                SHARED,
                 include_str!("glue.rs"),
             ),
             || {
@@ -159,12 +188,14 @@ impl Variant {
         // Panics name their places; nobody need know where on this machine those lie.
         let registry = Tools::cargo_home()?.join("registry/src");
         let remap = format!("--remap-path-prefix={}=", registry.display());
-        let flags = [&[remap.as_str()], SMALL_CODE].concat();
+        let shared = if self.shared { SHARED } else { &[] };
+        let flags = [&[remap.as_str()], SMALL_CODE, shared].concat();
         let config = format!("target.{TARGET}.rustflags={flags:?}");
         let features = module.features;
         let settings = module.settings.iter().flat_map(|set| ["--config", set]);
-        // A target folder of its own, since cargo locks it.
-        let target = project.target(format!("npm/cargo-{entry}"));
+        // A target folder of its own, since cargo locks it; with other flags it would compile everything anew.
+        let suffix = if self.shared { "-shared" } else { "" };
+        let target = project.target(format!("npm/cargo-{entry}{suffix}"));
         let build = cmd!(
             project.sh,
             "cargo build --profile wasm --target {TARGET} -p {CRATE} --features {features} --config {config}"
@@ -193,9 +224,16 @@ impl Variant {
     fn optimise(&self, project: &Project, tools: &Tools, from: &Path, to: &Path) -> Result<()> {
         let wasm_opt = tools.npm_bin.join("wasm-opt");
         let relaxed = self.relaxed.then_some("--enable-relaxed-simd");
+        // Engines ignore what a load says of its address, and saying nothing compresses best; but an atomic one must say it.
+        let shared = if self.shared {
+            "--enable-threads"
+        } else {
+            "--dealign"
+        };
         let optimise = cmd!(project.sh, "{wasm_opt} {from} -o {to}")
             .args(WASM_OPT)
-            .args(relaxed);
+            .args(relaxed)
+            .arg(shared);
         Ok(optimise.run()?)
     }
 }

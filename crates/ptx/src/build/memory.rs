@@ -28,7 +28,7 @@ impl Builder {
         self.fma(index, i64::from(bytes), base)
     }
 
-    /// Records an error if the base of an address in global memory is none.
+    /// Records an error if a base is not an address in global memory, of type `u64`.
     #[track_caller]
     fn check_global_base(&mut self, what: &'static str, base: Reg) {
         let at = Place(Location::caller());
@@ -113,8 +113,8 @@ impl Builder {
     }
 
     /// Lets the next kernel begin and waits for the results of preceding kernels, in a kernel that
-    /// [overlaps](crate::Launch::overlaps). Before this call the kernel may not read what
-    /// preceding kernels write, and may not write anything.
+    /// [overlaps](crate::Launch::overlaps). Before this call the kernel may not read results of preceding kernels, and
+    /// may not write anything.
     #[track_caller]
     pub fn wait_for_grid(&mut self) {
         if self.kernel.launch.overlaps {

@@ -186,7 +186,7 @@ const fn begins(text: &str, part: &str) -> bool {
     matches!(find(text, part), Some(0))
 }
 
-/// Splits a row's text at its placeholders, of which there are at most two.
+/// Splits a row's text at its placeholders; there are at most two.
 const fn cut(text: &'static str) -> ([&'static str; 3], [Hole; 3]) {
     let (mut parts, mut holes, mut rest) = ([""; 3], [Hole::Nothing; 3], text);
     let mut i = 0;

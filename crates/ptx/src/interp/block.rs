@@ -48,7 +48,7 @@ pub(super) enum State {
     Done,
 }
 
-/// Writes what a thread waits for, for messages.
+/// Writes the reason why a thread waits, for messages.
 impl std::fmt::Display for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

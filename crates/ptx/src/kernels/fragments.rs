@@ -24,8 +24,8 @@ pub(super) fn rounded_pairs(k: &mut Builder, ty: PtxType, values: &[Reg]) -> Vec
     values.chunks_exact(2).map(pair).collect()
 }
 
-/// Writes numbers as sums of two bf16, the nearest one and what is left, which have 16 significant bits together. Returns
-/// pairs of both, packed as in memory and in a left fragment. The second part of an infinity is NaN.
+/// Writes each number as a sum of two bf16: the nearest one and the remainder. Together they have 16 significant bits.
+/// Returns pairs of both, packed as in memory and in a left fragment. The second part of an infinity is NaN.
 pub(super) fn bf16_parts(k: &mut Builder, numbers: &[Reg]) -> [Vec<Reg>; 2] {
     let uppers = rounded_pairs(k, BF16, numbers);
     let rest = |(i, &number): (usize, &Reg)| {
@@ -70,8 +70,8 @@ pub(super) fn multiply(k: &mut Builder, ty: PtxType, sums: &[Reg], a: &[Reg], b:
     k.emit(op, B32, &[sums.into()], &[a.into(), b.into(), sums.into()]);
 }
 
-/// Adds the products of both parts of a left fragment and of right ones, but for that of the lower parts. The parts are those
-/// of [`bf16_parts`]; a right fragment has two registers.
+/// Adds the products of both parts of a left fragment and of right ones, except the product of the lower parts. The
+/// parts are those of [`bf16_parts`]; a right fragment has two registers.
 pub(super) fn multiply_parts(
     k: &mut Builder,
     sums: &[Vec<Reg>],

@@ -10,13 +10,12 @@ use crate::kernel::PtxKernel;
 use crate::types::PtxType::{F32, U32};
 use crate::types::Target;
 
-/// Computes `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)` for each row of a row-major `rows × cols`
-/// matrix, or its logarithm.
+/// Computes `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)`, or the logarithm of `yᵢ`, for each row of a
+/// row-major `rows × cols` matrix.
 ///
 /// Parameters: `x`, `y` (f32), `rows`, `cols`. A row with a NaN, or with only −∞, gives NaN. Rows
-/// that do not fit into one block or cluster need two kernels with the additional parameter
-/// `numbers` (f32): [`SoftmaxKernel::statistics`] has it instead of `y`, [`SoftmaxKernel::rest`]
-/// after `y`.
+/// that do not fit into one block or cluster need two kernels. Both have a parameter `numbers` (f32):
+/// [`SoftmaxKernel::statistics`] has it in place of `y`, and [`SoftmaxKernel::rest`] has it after `y`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftmaxKernel {
     layout: RowLayout,

@@ -96,7 +96,7 @@ pub(in super::super) fn condition(what: &'static str, cond: Reg, at: Place) -> R
     })
 }
 
-/// Checks that the base of an address in global memory is one, and none in shared memory.
+/// Checks that a base is an address in global memory (`u64`), not one in shared memory (`u32`).
 #[inline]
 pub(in super::super) fn global_base(what: &'static str, base: Reg, at: Place) -> Result<()> {
     if base.ty.fits(PtxType::U64) {
@@ -198,7 +198,7 @@ fn holds(ty: PtxType, value: i64) -> bool {
     }
 }
 
-/// Describes the operand that was required in the place of the last of `operands`.
+/// Describes the requirement on the last of `operands`.
 fn describe(kernel: &PtxKernel, kind: Kind, ty: PtxType, operands: &[Operand]) -> String {
     match kind {
         Kind::Same => format!("a value of type {ty}"),

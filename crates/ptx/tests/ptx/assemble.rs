@@ -79,11 +79,11 @@ fn texts() -> Vec<Text> {
     texts
 }
 
-/// Bytes that ptxas may keep in memory instead of registers: a loop's constants. Products with
-/// quantised weights take what their number of blocks leaves, and layer norm of rows that fill the
-/// registers was slower where its loads are kept from being moved forward. Attention's tiles of 64 keys
-/// spill 8 to 64 bytes for some targets; with 32 keys they spill nothing, and it was slower by 6%. Wide tiles of f32 weights
-/// leave two blocks a few registers less than they need.
+/// Returns the number of bytes that ptxas may keep in memory instead of registers: constants of a loop. Matmuls by
+/// quantised weights use all registers that their number of blocks leaves. Layer norm of rows that fill the registers
+/// was slower if its loads could not be moved forward. Attention's tiles of 64 keys spill 8 to 64 bytes for some
+/// targets; with 32 keys they spill nothing, but attention was slower by 6%. Wide tiles of f32 weights leave two blocks
+/// a few registers less than they need.
 fn spills(name: &str) -> u32 {
     match name {
         _ if name.starts_with("gemm_q") => 64,

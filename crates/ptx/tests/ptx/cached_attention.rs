@@ -100,8 +100,8 @@ fn attentions(rows: Rows) -> Vec<Case> {
     .into()
 }
 
-/// Cases for tensor cores, by the length of a head. In one of each the last element of a value in the middle is NaN,
-/// which makes those of later tokens NaN that the same blocks compute.
+/// Cases for tensor cores, by the length of a head. In one of each the last element of a value in the middle is NaN.
+/// The results of later tokens in the same blocks are then NaN.
 fn attentions_of_many(rows: Rows) -> Vec<(u32, Vec<Case>)> {
     let case = |tokens, len: usize, places: [usize; 3], poisoned| {
         let error = (len as f64 / 16.0 + 4.0) * 2f64.powi(-16);
@@ -119,7 +119,7 @@ fn attentions_of_many(rows: Rows) -> Vec<(u32, Vec<Case>)> {
     lens.map(|len| (len as u32, cases(len))).into()
 }
 
-/// Positions of a round of a block.
+/// The number of positions of a round of a block.
 const ROUND: usize = 256;
 
 /// Returns two cases of a launch for each shape and number of splits, one for each of its results.

@@ -74,7 +74,7 @@ impl Value {
     }
 }
 
-/// The words of a row of integers with its scales.
+/// Returns the number of words of a row of integers with its scales.
 pub(crate) fn row_words(len: usize) -> usize {
     (len / 4 + len.div_ceil(32)).next_multiple_of(4)
 }

@@ -12,7 +12,7 @@ struct Golden {
 }
 
 impl Golden {
-    /// A vector for rows of so many blocks.
+    /// Returns a vector for rows of this number of blocks.
     fn x(&self, blocks: usize) -> Vec<f32> {
         random(blocks * self.weights[0].len(), 9)
     }

@@ -56,7 +56,7 @@ pub(crate) fn compare(all: &[Registers]) {
     }
 }
 
-/// Loads so many values of 32 bits and adds them up, all of them alive or one at a time.
+/// Builds a kernel that loads `values` numbers of 32 bits and adds them, either all loaded first or one at a time.
 fn sum(threads: u32, min_blocks: u32, values: u32, at_once: bool) -> Result<PtxKernel, Error> {
     let launch = Launch::new(threads, [Extent::Fixed(1); 3]).with_min_blocks(min_blocks);
     let mut k = Builder::new("sum", Target::Sm80, launch);

@@ -440,7 +440,7 @@ fn in_f32(value: f64, size: f64) -> Expected {
     Expected { value, bound }
 }
 
-/// Writes the elements of a head as a row of the cache has them.
+/// Writes the elements of a head in the layout of a row of the cache.
 fn place_row(values: &[f64], sizes: &[f64], rows: Rows, row: &mut [Expected]) {
     let len = values.len();
     for (i, (&value, &size)) in values.iter().zip(sizes).enumerate() {

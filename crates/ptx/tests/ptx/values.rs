@@ -99,7 +99,7 @@ fn elementwise() -> Vec<Variant> {
     variants
 }
 
-/// Powers of e over all that f32 has, and beyond.
+/// Powers of e over the whole range of f32, and beyond.
 fn exp_case() -> Case {
     let mut x = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0];
     x.extend([1e-45, 88.5, 88.73, 89.0, -87.5, -103.5, -104.5, f32::MAX]);

@@ -59,9 +59,9 @@ export type PaddingOption =
     | number
     | readonly [rows: number, cols: number]
     | {
-          /** What is added: zeros, the outermost elements, or a reflection about these. */
+          /** The added elements: zeros, copies of the outermost elements, or a reflection about these. */
           mode: 'zeros' | 'edge' | 'reflect';
-          /** How much is added to each side; by default as much as `'same'` adds. */
+          /** The numbers of elements that are added to each side; by default the numbers that `'same'` adds. */
           size?: number | readonly [rows: number, cols: number] | undefined;
       };
 
@@ -79,7 +79,7 @@ export interface TensorConv2dOptions {
 export interface NormOptions {
     /** The axis; the last one by default. */
     axis?: number | undefined;
-    /** What is added to the variance; the default is 0.00001. */
+    /** A number that is added to the variance; the default is 0.00001. */
     epsilon?: number | undefined;
 }
 
@@ -101,7 +101,7 @@ export interface UniformOptions {
     seed?: number | undefined;
     /** The least element; the default is 0. */
     min?: number | undefined;
-    /** What all elements are below; the default is 1. */
+    /** The upper bound, which no element reaches; the default is 1. */
     max?: number | undefined;
 }
 
@@ -122,7 +122,7 @@ export interface RandomTensors {
     normal(shape: readonly number[], options?: NormalOptions): Tensor;
 }
 
-/** A type that consists of tensors: one, or arrays and objects of tensors. What else there is becomes `never`. */
+/** A type that consists of tensors: one, or arrays and objects of tensors. All other types become `never`. */
 export type TensorTree<Result> = Result extends Tensor<DType>
     ? Result
     : Result extends PromiseLike<unknown> | ((...values: never) => unknown)
@@ -137,7 +137,7 @@ export type Arguments<Parameters extends readonly Tensor<DType>[]> = {
 };
 
 /**
- * Values with a shape. Methods record what is to be computed, and return or throw at once; `data`, `item`, `array` and
+ * Values with a shape. Methods record a computation, and return or throw at once; `data`, `item`, `array` and
  * `run` compute it. A method throws a `RelampagoError`: with code `SHAPE_MISMATCH` where shapes do not fit,
  * `SHAPE_OVERFLOW` for more than 2²⁹ − 1 elements, `LIMIT_EXCEEDED` for more than 6 axes, `INVALID_ARGUMENT` for a value of
  * the wrong kind, `FOREIGN` for a tensor of another device, and `DISPOSED`. The methods that compute reject with the
@@ -177,11 +177,11 @@ export class Tensor<D extends DType = 'f32'> {
      * channels. Returns an `ImageData`, or a plain object of the same properties where the host has no such class.
      */
     toImageData(options?: ImageLayout & AbortOptions): Promise<ImageData>;
-    /** Computes the values, which stay on the device; what they were computed from is forgotten. Returns this tensor. */
+    /** Computes the values, which stay on the device, and releases their recorded computation. Returns this tensor. */
     run(options?: AbortOptions): Promise<this>;
     /** The same as `run`. */
     keep(options?: AbortOptions): Promise<this>;
-    /** Releases the values on the device. What was recorded from them, and not computed, cannot run any more. */
+    /** Releases the values on the device. Tensors recorded from them, and not computed yet, cannot run any more. */
     dispose(): void;
     [Symbol.dispose](): void;
     /** Returns the shape as a text. */
@@ -263,7 +263,7 @@ export class Tensor<D extends DType = 'f32'> {
     transpose(first?: number, second?: number): Tensor<D>;
     /** Brings all axes into another order. */
     permute(axes: readonly number[]): Tensor<D>;
-    /** The same elements in another shape, one length of which may be −1. */
+    /** The same elements in another shape. One length may be −1: it follows from the others. */
     reshape(shape: readonly number[]): Tensor<D>;
     /** The same elements along one axis. */
     flatten(): Tensor<D>;
@@ -286,8 +286,8 @@ export class Tensor<D extends DType = 'f32'> {
      */
     gather(indices: Tensor<DType> | TensorValues | Uint32Array, axis?: number): Tensor;
     /**
-     * 1 at the index that each element is, 0 elsewhere, along a new last axis of this many `classes`. An element that is none
-     * of these indices is an error where the host has it; one that was computed or is on the device gives NaN.
+     * One-hot vectors of the elements along a new last axis of length `classes`: 1 at an element's index, 0 elsewhere.
+     * An invalid index is an error if the host has it. If it was computed or is on the device, the result is NaN.
      */
     oneHot(classes: number): Tensor;
     /** The `k` largest elements along the last axis, from the largest on, and their indices. */
@@ -328,12 +328,12 @@ declare module '#computing' {
             options?: AbortOptions,
         ): Promise<{ -readonly [Place in keyof Tensors]: DataOf<Tensors[Place]['dtype']> }>;
         /**
-         * Calls `f`, and then disposes of the tensors that were made from values or computed by `run` meanwhile, but for
+         * Calls `f`, and then disposes of the tensors that were made from values or computed by `run` meanwhile, except
          * those that its result has or needs: a tensor, or arrays and objects of tensors. Scopes of one device may lie
          * within each other. They must not overlap otherwise: a tensor belongs to the scope that was opened last.
          */
         scope<Result>(f: () => Result): Promise<Awaited<Result>>;
-        /** How many programs tensors needed so far, and how many of these are cached. */
+        /** The number of programs that tensors needed so far, and the number of cached ones. */
         readonly tensors: { readonly planned: number; readonly cached: number };
     }
 }

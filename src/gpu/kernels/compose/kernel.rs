@@ -13,7 +13,7 @@ pub(crate) enum Target {
     Native,
 }
 
-/// A kernel's text in pieces, and what Rust has to know of it.
+/// A kernel's text in pieces, with the properties that Rust needs.
 pub(super) struct Kernel {
     pub(super) name: &'static str,
     /// The text up to the end of its parameters, and from there.
@@ -61,7 +61,7 @@ impl Module {
             .any(|declaration| declaration.name == "main")
     }
 
-    /// Returns the declarations that there are with features.
+    /// Returns the declarations that exist with these features.
     pub(super) fn with(&self, features: &[&str]) -> Vec<&Declaration> {
         let declarations = self.declarations.iter();
         declarations
@@ -141,7 +141,7 @@ impl Kernel {
     }
 }
 
-/// Writes out the functions of a module where a text calls them, and drops them from what the text needs.
+/// Inlines the functions of a module where a text calls them, and drops them from the declarations that the text needs.
 fn inline_module(
     text: &str,
     module: &Module,

@@ -42,8 +42,8 @@ impl Library {
         Self::new(&files, constants)
     }
 
-    /// Parses files, given by their paths in `shaders/` and texts. Returns an error if a file imports what is not there
-    /// with any feature, or what it does not use.
+    /// Parses files, given by their paths in `shaders/` and texts. Returns an error if a file imports a declaration
+    /// that exists with no feature, or that it does not use.
     pub(crate) fn new(files: &[(String, String)], constants: &[(&str, &[f32])]) -> Result<Self> {
         let parse = |(file, source): &(String, String)| {
             let path = file.strip_suffix(".wgsl").unwrap_or(file);
@@ -98,7 +98,7 @@ impl Library {
             .collect()
     }
 
-    /// Returns what declarations of a file need of other files, directly or through others.
+    /// Returns the declarations of other files that declarations of a file need, directly or through others.
     pub(super) fn needed<'l>(
         &'l self,
         root: &'l Module,
@@ -141,7 +141,7 @@ impl Library {
         Ok(needed)
     }
 
-    /// Returns what a word in a file refers to, unless that is local, built in or a declaration of the kernel.
+    /// Returns the declaration that a word in a file refers to, unless it is local, built in or of the kernel.
     fn find<'l>(
         &'l self,
         module: &'l Module,

@@ -61,7 +61,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Returns the identifiers in a text, but for members of structures and components of vectors.
+/// Returns the identifiers in a text, except members of structures and components of vectors.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     let mut after_point = false;
     words(text).filter(move |word| {

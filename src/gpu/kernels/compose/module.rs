@@ -23,7 +23,7 @@ pub(super) struct Import {
     pub(super) line: usize,
 }
 
-/// Where an import comes from.
+/// The origin of an import.
 #[derive(Debug, PartialEq)]
 pub(super) enum Source {
     /// A file, by its path in `shaders/` without the extension.

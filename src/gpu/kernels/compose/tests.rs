@@ -20,7 +20,7 @@ fn library(files: &[(&str, &str)]) -> Result<Library> {
     )
 }
 
-/// The names of what a file's declarations need of other files.
+/// The names in other files that a file's declarations need.
 fn needed(files: &[(&str, &str)], path: &str, variant: Variant<'_>) -> Result<Vec<String>> {
     let library = library(files)?;
     let module = library.module(path)?;

@@ -11,7 +11,7 @@ use super::table::{APART, Apart, Instance, TEMPLATES};
 
 /// The files that the crate includes.
 pub(crate) struct Tables {
-    /// Rust: the kernels and elementwise functions by their places in the text.
+    /// Rust code: the kernels and elementwise functions, by their positions in the text.
     pub(crate) rust: String,
     /// The text of all of them, one piece after the other.
     pub(crate) text: String,
@@ -96,7 +96,7 @@ fn kernels(library: &Library, target: Target) -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// Returns the text of a kernel that is no part of the table, which is empty where the target has no such kernel.
+/// Returns the text of a kernel outside the table. The text is empty if the target has no such kernel.
 fn apart_text(library: &Library, apart: &Apart, target: Target) -> Result<String> {
     if apart.native && target == Target::Wasm {
         return Ok(String::new());
@@ -155,8 +155,8 @@ fn numbered(name: &str, text: &str) -> String {
         .replace("params.b", "params.b#")
 }
 
-/// Everything that shaders are put together from, one after the other. Rust knows the pieces by their places, so that
-/// the npm package can load them when there is a GPU.
+/// All pieces that shaders are composed of, one after the other. Rust knows the pieces by their places, so that the npm
+/// package can load them when there is a GPU.
 #[derive(Default)]
 struct Texts {
     all: String,

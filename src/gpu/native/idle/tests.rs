@@ -1,4 +1,5 @@
-//! Tests of reuse. Drivers that do not need it close their devices, so that these tests call its functions.
+//! Tests of the reuse of devices. With drivers that do not need reuse, devices are closed, so these tests call the
+//! functions for reuse themselves.
 
 use super::*;
 use crate::gpu::Options;

@@ -3,5 +3,8 @@
 
 #[cfg(feature = "computing")]
 pub mod allocated;
+// Without atomic instructions a module has no threads.
+#[cfg(all(feature = "threads", target_feature = "atomics"))]
+pub mod threads;
 
 pub use relampago::*;

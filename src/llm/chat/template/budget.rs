@@ -3,14 +3,14 @@
 use super::fault::{Fault, Result};
 use std::cell::Cell;
 
-/// Steps for an empty conversation. A node of the template and an element of a list take one step, and so do 64 bytes of
-/// text that is read or written.
+/// The number of steps for an empty conversation. A node of the template and an element of a list take one step, and so
+/// do 64 bytes of text that is read or written.
 const STEPS: u64 = 100_000;
 
 /// Further steps for each message.
 const MESSAGE_STEPS: u64 = 20_000;
 
-/// Bytes of all texts that a template makes of an empty conversation, which bounds its memory.
+/// The number of bytes of all texts that a template makes of an empty conversation, which bounds its memory.
 const TEXT_BYTES: u64 = 4 << 20;
 
 /// Further bytes for each message.
@@ -19,7 +19,7 @@ const MESSAGE_TEXT_BYTES: u64 = 128 << 10;
 /// How often each byte of the conversation may be copied.
 const COPIES: u64 = 16;
 
-/// Bytes of text that take a step.
+/// The number of bytes of text that take a step.
 const STEP_BYTES: usize = 64;
 
 /// The deepest nesting of the template's nodes and macros in evaluation, which bounds the stack.

@@ -84,7 +84,7 @@ fn has_remainder(value: &Value, divisor: &Value, wanted: i64, budget: &Budget) -
     remainder.equals(&Value::Integer(wanted), budget)
 }
 
-/// Whether a text has letters with a case, all of which have the same one.
+/// Whether a text has upper-case or lower-case letters, and all of them have the wanted case.
 fn is_of_case(text: &str, upper: bool) -> bool {
     let is = |c: char| {
         if upper {

@@ -146,7 +146,7 @@ impl<'t> Evaluator<'t> {
         Value::Macro(self.macros.len() - 1)
     }
 
-    /// Runs something in a scope of its own.
+    /// Calls a function in a new scope.
     fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outer = self.scopes.enter();
         let result = run(self);

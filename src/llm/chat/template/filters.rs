@@ -128,7 +128,7 @@ fn escape(text: &Text, budget: &Budget) -> Result<Text> {
     }))
 }
 
-/// The text with spaces before each line, but for the first one and empty ones.
+/// The text with spaces before each line, except the first one and empty ones.
 fn indent(text: &Text, arguments: &Values, budget: &Budget) -> Result<Text> {
     let [width, first, blank] = arguments.take("indent", ["width", "first", "blank"])?;
     let is_true = |value: Option<&Value>| value.is_some_and(Value::is_true);

@@ -12,7 +12,7 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) ascii: bool,
-    /// The text that a level of indentation is.
+    /// The text of one level of indentation.
     pub(super) indent: Option<Text>,
     pub(super) separators: [Text; 2],
     pub(super) sort_keys: bool,

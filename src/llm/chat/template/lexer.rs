@@ -46,7 +46,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Token>> {
 struct Lexer<'a> {
     rest: &'a str,
     tokens: Vec<Token>,
-    /// Whether what was read last ends with a newline, or is nothing.
+    /// Whether the text that was read last ends with a newline or is empty.
     starts_line: bool,
 }
 
@@ -346,7 +346,7 @@ fn unescaped(text: &str) -> Result<String> {
     Ok(result)
 }
 
-/// Appends the character of a code in hexadecimal digits, and returns what follows them.
+/// Appends the character of a code in hexadecimal digits, and returns the text after them.
 fn code<'a>(text: &'a str, digits: usize, to: &mut String) -> Result<&'a str> {
     let number = text
         .get(..digits)

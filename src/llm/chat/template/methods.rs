@@ -171,7 +171,7 @@ impl Values {
     }
 }
 
-/// The error of an argument that is not there.
+/// The error of a missing argument.
 pub(super) fn missing(function: &str, argument: &str) -> Fault {
     Fault::Refused(format!("`{function}` lacks its argument `{argument}`"))
 }

@@ -49,7 +49,7 @@ fn variables(json: &Json) -> (Vec<(&str, Value)>, Budget) {
     (variables, Budget::new(messages, json.to_string().len()))
 }
 
-/// Compares a result with what jinja2 gave. Returns the name of what is not supported.
+/// Compares a result with the result of jinja2. Returns the name of the unsupported construct.
 fn check(rendered: Result<Text, Fault>, expected: &str) -> Result<Option<String>, String> {
     let rendered = match rendered {
         Err(Fault::Unsupported(construct)) => return Ok(Some(construct)),

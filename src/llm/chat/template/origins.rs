@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::{ChatTemplate, Text, Value};
 use crate::llm::Message;
 
-/// Expressions of a text `x`, which is the `@`. They have no `<` and no `|` of their own.
+/// Expressions of a text; `@` stands for the text. They contain no `<` and no `|` themselves.
 const OPERATIONS: [&str; 59] = [
     "@",
     "@.upper()",

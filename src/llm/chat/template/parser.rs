@@ -114,7 +114,7 @@ impl Parser {
         Err(self.unexpected("`%}`"))
     }
 
-    /// Parses something within something else.
+    /// Parses a nested construct.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == MAX_DEPTH {
             let limit = format!("the template nests deeper than {MAX_DEPTH} levels");
@@ -126,7 +126,7 @@ impl Parser {
         parsed
     }
 
-    /// Parses up to a tag of one of these names, of which the name is next then, or up to the template's end.
+    /// Parses up to a tag of one of these names, or up to the template's end. The next token is then the tag's name.
     fn statements(&mut self, ends: &[&str]) -> Result<Vec<Statement>> {
         let mut statements = Vec::new();
         while let Some(token) = self.peek() {

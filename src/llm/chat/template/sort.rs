@@ -1,12 +1,12 @@
-//! Sorting by comparisons that may fail. The sorting of Rust's standard library panics if an order is none, which NaN
-//! and errors cause.
+//! Sorting by comparisons that may fail. The sorting of Rust's standard library panics if comparisons contradict each
+//! other, as they do with NaN and after errors.
 
 use super::budget::Budget;
 use super::fault::Result;
 use super::value::Value;
 use std::cmp::Ordering;
 
-/// Sorts elements by their keys; those with equal keys stay in their order.
+/// Sorts elements by their keys. Elements with equal keys stay in their order.
 pub(super) fn sort<T>(
     elements: Vec<(Value, T)>,
     reverse: bool,
@@ -53,7 +53,7 @@ fn merge<T>(
     Ok(merged)
 }
 
-/// The order of keys, of which equal ones need none.
+/// Returns the order of two keys; `None` if they are equal, because equal keys need not be comparable.
 fn order(a: &Value, b: &Value, budget: &Budget) -> Result<Option<Ordering>> {
     budget.step(1)?;
     if a.equals(b, budget)? {

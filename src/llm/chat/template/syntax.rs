@@ -83,7 +83,7 @@ pub(super) enum Expression {
     Compare(Box<Expression>, Vec<(Comparison, Expression)>),
     /// `then if condition else otherwise`
     Condition(Box<[Expression; 2]>, Option<Box<Expression>>),
-    /// A value and what follows it, from left to right.
+    /// A value and the postfixes after it, from left to right.
     Postfix(Box<Expression>, Vec<Postfix>),
 }
 

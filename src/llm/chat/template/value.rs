@@ -19,7 +19,7 @@ pub(crate) enum Value {
     Integer(i64),
     Float(f64),
     Text(Text),
-    /// A text after `safe`, which can be written only.
+    /// The result of the filter `safe`: a text that a template can only write.
     Safe(Text),
     List(Arc<List>),
     Tuple(Arc<List>),

@@ -18,8 +18,8 @@ impl<B: ModelBackend> BackendModel<B> {
         }
     }
 
-    /// Reads a token and chooses the next one, reads that, and so on; returns the chosen tokens, and −1 for one that takes
-    /// all logits to choose. The input is one token.
+    /// Reads a token and chooses the next one, reads that, and so on; returns the chosen tokens, and −1 if the host
+    /// must choose from all logits. The input is one token.
     pub(in super::super) async fn choose(
         &self,
         model: &Model,
@@ -89,7 +89,7 @@ impl<B: ModelBackend> BackendModel<B> {
 }
 
 impl<'a, B: ModelBackend> Pass<'a, B> {
-    /// Leaves tokens out of the choice that are not allowed.
+    /// Excludes tokens that are not allowed from the choice.
     fn forbid(&mut self, allowed: &[u32]) -> Result<()> {
         let words: Vec<f32> = allowed.iter().map(|&word| f32::from_bits(word)).collect();
         let allowed = self.recorder.upload(&words)?;

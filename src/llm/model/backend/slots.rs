@@ -76,7 +76,7 @@ impl<B: StepBackend> Slots<B> {
         (&self.buffers[index], column, len(BESIDE[index]))
     }
 
-    /// Returns the buffer of a slot that has one of its own.
+    /// Returns the buffer of a slot that has a separate buffer.
     pub(super) fn own(&self, slot: Slot) -> &B::Buffer {
         self.get(slot).0
     }

@@ -18,13 +18,13 @@ use crate::llm::gguf::{Gguf, Pieces};
 use crate::llm::{LoadOptions, TensorInfo};
 use std::sync::Arc;
 
-/// A model of which only the metadata are there, and the matrices that its GPU has so far.
+/// A model whose weights have not all arrived: its metadata, and the matrices that its GPU has so far.
 pub(in crate::llm) struct Upload {
     gpu: SharedGpu,
     options: LoadOptions,
     file: Gguf,
     weights: Weights,
-    /// For each matrix the numbers of those whose rows it gets; none once it has them.
+    /// For each matrix, the numbers of the tensors whose rows it gets; empty once it has them.
     groups: Vec<Vec<usize>>,
     matrices: Vec<Option<<SharedGpu as StepBackend>::Weights>>,
     /// Tensors that have arrived. Of those that a GPU has, only the first bytes are left.

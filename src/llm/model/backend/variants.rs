@@ -9,7 +9,7 @@ use crate::device::executor::SharedGpu;
 use crate::graph::steps::StepBackend;
 use crate::simd::Cpu;
 
-/// A back-end of which there are variants of [`State`] and [`Parts`].
+/// A back-end that has variants of [`State`] and [`Parts`].
 pub(in super::super) trait ModelBackend: StepBackend {
     fn state(sequence: BackendSequence<Self>) -> State;
 

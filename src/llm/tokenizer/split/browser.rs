@@ -15,7 +15,7 @@ extern "C" {
     fn split(this: &Text, by: &RegExp) -> std::result::Result<Array, JsValue>;
 }
 
-/// An expression in JavaScript's syntax, in a group, so that texts are split into matches and what lies between them.
+/// An expression in JavaScript's syntax, in a group, so that texts are split into matches and the texts between them.
 #[derive(Debug)]
 pub(super) struct Stage {
     regex: RegExp,
@@ -31,7 +31,7 @@ impl Stage {
         Ok(Self { regex })
     }
 
-    /// Appends the matches in a word and what lies between them.
+    /// Appends the matches in a word and the texts between them.
     pub(super) fn split<'a>(&self, word: &'a str, to: &mut Vec<&'a str>) -> Result<()> {
         let text: Text = JsValue::from(word).unchecked_into();
         let parts = text.split(&self.regex);

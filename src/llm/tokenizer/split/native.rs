@@ -10,7 +10,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct Stage {
     regex: Regex,
-    /// Whether white space leaves its last character to the word after it.
+    /// Whether the last character of white space belongs to the word after it.
     shortens: bool,
     /// Whether white space that ends with a line is never shortened.
     keeps_lines: bool,
@@ -41,7 +41,7 @@ impl Stage {
         shorter
     }
 
-    /// Appends the matches in a word and what lies between them.
+    /// Appends the matches in a word and the texts between them.
     #[allow(clippy::unnecessary_wraps)] // JavaScript's engine can fail.
     pub(super) fn split<'a>(&self, word: &'a str, to: &mut Vec<&'a str>) -> Result<()> {
         let mut end = 0;

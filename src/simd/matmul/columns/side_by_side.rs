@@ -3,15 +3,14 @@
 use crate::simd::isa::Isa;
 use crate::simd::reduce::{Products, Terms, add_block, sum_lanes};
 
-/// Rows that are read side by side: memory feeds several streams faster than one, and each vector
-/// of `b` is loaded once for all of them.
+/// The number of rows that are read side by side: memory feeds several streams faster than one, and each vector of `b`
+/// is loaded once for all of them.
 const ROWS: usize = 4;
 
-/// Vectors that gather the products of a row.
+/// The number of vectors that gather the products of a row.
 const SUMS: usize = 2;
 
-/// Products that one lane gathers before its row's sum goes on in `f64`, which bounds the rounding
-/// error.
+/// The number of products that one lane adds up before its sum is added in `f64`, which bounds the rounding error.
 const CHAIN: usize = 64;
 
 /// The products of all rows of `a` with `b`.
@@ -45,7 +44,7 @@ fn dot_rows<I: Isa, const R: usize>(isa: I, a: &[f32], b: &[f32]) -> [f32; R] {
     totals.map(|total| total as f32)
 }
 
-/// The sum of each row's terms, of which all have as many.
+/// Returns the sum of each row's terms. All rows have the same number of terms.
 #[inline(always)]
 fn sum_rows<I: Isa, const R: usize>(isa: I, rows: [Products; R]) -> [f32; R] {
     let len = rows[0].len();

@@ -54,8 +54,7 @@ impl Kernel for Gemv<'_> {
 }
 
 impl Gemv<'_> {
-    /// Computes the products of rows by a function of the type, the row and what was prepared of
-    /// `x`.
+    /// Computes the products of rows by a function of the type, the row and the prepared `x`.
     #[inline(always)]
     fn elements<I: Isa>(self, isa: I, product: impl Fn(I, WeightType, &[u8], Prepared<'_>) -> f32) {
         let kind = self.weights.kind;

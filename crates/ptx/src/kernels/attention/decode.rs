@@ -17,7 +17,7 @@ use crate::types::PtxType::{self, B32, BF16, F16, F32, U32, U64};
 use crate::types::Target;
 
 const WARPS: u32 = 4;
-/// Keys of a team under way together.
+/// The number of keys that a team loads at the same time.
 const KEYS: u32 = 4;
 
 /// Attention of one query for each sequence over a part of the keys.
@@ -132,7 +132,7 @@ struct Place {
     capacity: Reg,
 }
 
-/// A warp's keys: its first, the end of the block's, and the last that there is.
+/// The keys of a warp: its first key, the end of the block's keys, and the last key of all.
 struct Range {
     first: Reg,
     end: Reg,
@@ -202,8 +202,7 @@ impl Place {
         k.at(at, self.lane, LANE * 2)
     }
 
-    /// Loads the team's share of the keys, or values, from `first` on. Rows beyond the last repeat
-    /// it.
+    /// Loads the team's share of the keys, or values, from `first` on. Rows after the last one repeat the last one.
     fn load(&self, k: &mut Builder, to: &[Vec<Reg>], rows: Reg, first: Reg, last: Reg) {
         let first = k.add(first, self.team);
         for (i, to) in to.iter().enumerate() {
@@ -239,7 +238,7 @@ impl Place {
         keys.iter().enumerate().map(score).collect()
     }
 
-    /// Puts teams together, then warps, and stores.
+    /// Combines the results of teams, then those of warps, and stores the result.
     fn finish(&self, k: &mut Builder, states: &[State], [sums, stats]: [Reg; 2]) {
         let (dim, group) = (self.kernel.dim, self.kernel.group);
         let shared_sums = k.shared("sums_of_warps", F32, group * WARPS * dim);

@@ -17,15 +17,16 @@ use crate::kernels::values;
 use crate::types::PtxType::{B32, BF16, F32, U32};
 use crate::types::Target;
 
-/// Queries of a block, and keys of a tile.
+/// The number of queries of a block.
 const QUERIES: u32 = 128;
+/// The number of keys of a tile.
 const KEYS: u32 = 128;
-/// Bytes of a box: 128 rows of 128 bytes.
+/// The number of bytes of a box: 128 rows of 128 bytes.
 const BOX: u32 = KEYS * 128;
 const STAGES: u32 = 2;
-/// Warps that multiply.
+/// The number of warps that multiply.
 const WARPS: u32 = 8;
-/// Registers of a thread for its share of a tile's scores.
+/// The number of registers in which a thread has its share of a tile's scores.
 const SCORES: usize = KEYS as usize / 2;
 
 pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel> {
@@ -71,8 +72,8 @@ struct Block {
     queries: Reg,
     keys: Reg,
     values: Reg,
-    /// Barriers: the queries have landed; keys and values have, stage by stage; and each have
-    /// been used.
+    /// Barriers: `ready` for the arrival of the queries, `full` for the arrival of keys and values in each stage, and
+    /// `empty` for the end of their use.
     ready: Reg,
     full: [Reg; 2],
     empty: [Reg; 2],
@@ -244,7 +245,7 @@ impl Block {
         k.act(Op::WgmmaCommit, &[]);
     }
 
-    /// Says that this warp has used a stage, and goes on to the next.
+    /// Releases a stage that this warp has used, and moves to the next stage.
     fn free(&self, k: &mut Builder, empty: Reg, place: &Place) {
         let lane = k.and(self.thread, 31);
         let speaks = k.eq(lane, 0);
@@ -255,7 +256,7 @@ impl Block {
         place.advance(k, STAGES);
     }
 
-    /// Takes out scores of keys that do not exist or are not to be seen, where a tile has any.
+    /// Masks the scores of keys that do not exist or that a query does not see, if the tile has any.
     fn mask(&self, k: &mut Builder, rows: &Rows, key: Reg, scores: &[Reg]) {
         let needed = self.part.masked(k, key, KEYS);
         k.when(needed, |k| rows.mask(k, &self.part, key, scores));

@@ -1,10 +1,10 @@
 //! Attention on the tensor cores of any GPU since Ampere, by `mma.sync`.
 //!
-//! A block has 128 queries of one head, each of its four warps 32: two fragments of 16, so that
-//! what a warp reads of keys and values serves twice. Tiles of 64 keys and as many values come in by
-//! `cp.async`: values while the queries are multiplied with keys, the next keys while weights are
-//! with values. Scores stay in registers, where their fragments become those of weights. After Dao,
-//! *FlashAttention-2*, 2023.
+//! A block has 128 queries of one head, and each of its four warps has 32: two fragments of 16, so
+//! that a warp uses the keys and values that it reads twice. `cp.async` copies tiles of 64 keys and of
+//! 64 values: the values while queries are multiplied by keys, and the next keys while weights are
+//! multiplied by values. Scores stay in registers, where their fragments become those of weights.
+//! After Dao, *FlashAttention-2*, 2023.
 //!
 //! In shared memory the 16-byte units of a row change places by its number, so that the eight rows
 //! that an `ldmatrix` reads lie in different banks.
@@ -23,12 +23,13 @@ use crate::types::Target;
 
 const WARPS: u32 = 4;
 const THREADS: u32 = WARPS * WARP;
-/// Fragments of 16 queries to a warp, and queries of a block.
+/// The number of fragments of 16 queries per warp.
 const FRAGMENTS: u32 = 2;
+/// The number of queries of a block.
 const QUERIES: u32 = WARPS * FRAGMENTS * 16;
-/// Bytes of a tile of keys, and of one of values.
+/// The number of bytes of a tile of keys, and of a tile of values.
 const TILE: u32 = 16 << 10;
-/// Rows of a fragment of a left matrix, and of two right ones side by side.
+/// The number of rows of a fragment of a left matrix, and of two fragments of a right one side by side.
 const ROWS: u32 = 16;
 
 pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel> {
@@ -56,7 +57,7 @@ struct Copy {
     tile: u32,
     /// The number of rows from the thread's first one on.
     left: Reg,
-    /// Bytes of a row.
+    /// The number of bytes of a row.
     bytes: u32,
 }
 
@@ -258,8 +259,8 @@ impl Lanes {
 }
 
 impl Copy {
-    /// Asks for this thread's units of the next tile of so many rows, which is row `first`'s; zeros
-    /// beyond the last.
+    /// Starts the copy of this thread's units of the next tile, which has `rows` rows and begins at row `first`. Rows
+    /// after the last one are zeros.
     fn start(&self, k: &mut Builder, rows: u32, first: Reg) {
         let per_pass = THREADS * 16 / self.bytes;
         let left = k.max(self.left, first);
@@ -279,7 +280,7 @@ impl Copy {
         }
     }
 
-    /// Goes on to the tile after so many rows.
+    /// Moves to the next tile, `rows` rows further.
     fn advance(&self, k: &mut Builder, rows: u32) {
         k.add_assign(self.from, i64::from(rows * self.bytes));
     }

@@ -21,8 +21,8 @@ pub(super) struct Part {
     pub(super) end: Reg,
 }
 
-/// The beginning of a kernel whose blocks have so many threads and queries of one head: its matrices,
-/// which are pointers, and the block's part.
+/// Begins a kernel whose blocks have `threads` threads and compute `queries` queries of one head. Returns the builder,
+/// the pointers to the matrices, and the block's part.
 pub(super) fn begin(
     kernel: AttentionKernel,
     target: Target,
@@ -37,7 +37,7 @@ pub(super) fn begin(
     (k, matrices, part)
 }
 
-/// Blocks of so many queries, of every head.
+/// Returns the grid: for every head, blocks of `queries` queries.
 pub(super) fn grid(queries: u32) -> [Extent; 3] {
     [
         Extent::Tiles("seq_q", queries),
@@ -80,7 +80,7 @@ impl Part {
         k.min(end, self.heads.seq_k)
     }
 
-    /// Whether some query does not see all of so many keys from `key` on.
+    /// Returns whether some query of the block does not see all of the `keys` keys from `key` on.
     pub(super) fn masked(&self, k: &mut Builder, key: Reg, keys: u32) -> Reg {
         let after = k.add(key, keys);
         // The first query sees the fewest keys.
@@ -88,14 +88,14 @@ impl Part {
         k.gt(after, sees)
     }
 
-    /// Pairs of values in the inputs' type, as a product's left matrix takes weights.
+    /// Returns the values rounded to the inputs' type, in pairs, as the left operand of a matmul.
     pub(super) fn rounded(&self, k: &mut Builder, values: &[Reg]) -> Vec<Reg> {
         rounded_pairs(k, self.kernel.ty, values)
     }
 }
 
-/// The two queries of a lane in a fragment of 16, eight apart, and what it knows of them. Of scores
-/// it has columns `2t` and the next of every eight, first of the one, then of the other query.
+/// The state of a lane's two queries in a fragment of 16; they are eight apart. Of every eight scores of a query the
+/// lane has columns `2t` and `2t + 1`: first those of the one query, then those of the other.
 pub(super) struct Rows {
     /// The first query's number, and the first of the lane's columns in eight.
     row: Reg,
@@ -139,8 +139,8 @@ impl Rows {
         }
     }
 
-    /// Turns scores into weights, in units of the largest score; the result is by what earlier
-    /// sums have to be multiplied.
+    /// Turns scores into weights relative to the largest score. Returns the factors by which earlier sums must be
+    /// multiplied.
     pub(super) fn weigh(&self, k: &mut Builder, scores: &[Reg]) -> [Reg; 2] {
         [0, 1].map(|half| {
             let mine: Vec<Reg> = (0..scores.len())
@@ -163,7 +163,7 @@ impl Rows {
         })
     }
 
-    /// Multiplies sums by what [`Rows::weigh`] says.
+    /// Multiplies sums by the factors that [`Rows::weigh`] returns.
     pub(super) fn rescale(k: &mut Builder, sums: &[Reg], by: [Reg; 2]) {
         for (i, &sum) in sums.iter().enumerate() {
             k.mul_assign(sum, by[i / 2 % 2]);

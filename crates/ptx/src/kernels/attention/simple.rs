@@ -80,7 +80,7 @@ fn dot(k: &mut Builder, a: &[Reg], b: &[Reg]) -> Reg {
     over_lanes(k, Combine::Sum, sum, WARP)
 }
 
-/// The running sums over the keys so far, relative to e to the largest score.
+/// The running sums over the keys so far, divided by e to the power of the largest score.
 struct Running {
     max: Reg,
     sum: Reg,

@@ -5,7 +5,7 @@ use crate::inst::{Op, Reg};
 use crate::kernels::common::{Combine, WARP};
 use crate::types::PtxType::{self, B32, BF16, F16, F32};
 
-/// Values of a lane.
+/// The number of elements of a head that a lane has.
 pub(super) const LANE: u32 = 8;
 /// No more than any score but −∞, and still a number.
 pub(super) const LOWEST: f32 = f32::MIN;
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The warp's teams put together, in every one of them.
+    /// Combines the teams of the warp. Every team gets the result.
     pub(super) fn over_teams(&self, k: &mut Builder, team: u32) -> State {
         let max = k.value(F32, self.max);
         let mut mask = team;

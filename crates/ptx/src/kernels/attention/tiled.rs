@@ -1,10 +1,10 @@
 //! Attention in f32 on any GPU since Volta, by tiles in shared memory and registers.
 //!
-//! Two products of tiles, each as in the tiled product of matrices: queries times 64 keys, whose
-//! sums become weights, and those times values. A thread has four queries in both, and of each
-//! eight keys' scores and an eighth of the dimension. Keys and values come in pieces of 4 KB,
-//! the next one while one is multiplied. Weights go through shared memory, since every thread of a
-//! query needs them all; these are lanes of one warp. After Dao et al., 2022.
+//! Two products of tiles, each as in the tiled product of matrices: queries times 64 keys, whose sums become weights,
+//! and those times values. A thread has four queries in both, and of each eight keys' scores and an eighth of the
+//! dimension. Keys and values are loaded in pieces of 4 KB: the next piece while the current one is multiplied. Weights
+//! go through shared memory, since every thread of a query needs them all; these are lanes of one warp. After Dao et
+//! al., 2022.
 
 use super::part::{self, Part};
 use super::state::{self, LOWEST};
@@ -19,22 +19,25 @@ use crate::types::PtxType::{F32, U32};
 use crate::types::Target;
 
 const THREADS: u32 = 128;
-/// Lanes that share their queries, how many those are, and queries of a block. Eight of them were
-/// faster by 3 to 12%, but fill the registers, and the shared memory of most GPUs.
+/// The number of lanes that share their queries.
 const LANES: u32 = 8;
+/// The number of queries that these lanes share. Eight were faster by 3 to 12%, but fill the registers, and the shared
+/// memory of most GPUs.
 const EACH: u32 = 4;
+/// The number of queries of a block.
 const QUERIES: u32 = THREADS / LANES * EACH;
-/// Bytes from one of the dimension to the next in the tile of queries, and from one key's weights to
-/// the next one's.
+/// The number of bytes from one element of a head to the next in the tile of queries.
 const QUERY_STRIDE: u32 = (QUERIES + 4) * 4;
+/// The number of bytes from one key's weights to the next key's.
 const WEIGHT_STRIDE: u32 = QUERIES * 4;
-/// Keys of a tile.
+/// The number of keys of a tile.
 const KEYS: u32 = 64;
 /// The extent of the dimension in a block of keys.
 const DEPTH: u32 = 16;
 const KEY_STRIDE: u32 = KEYS + 4;
-/// Values of a piece, and bytes of each of the two stages.
+/// The number of elements of the values matrix in a piece, which is loaded at once.
 const PIECE: u32 = 1024;
+/// The number of bytes of each of the two stages.
 const STAGE: u32 = DEPTH * KEY_STRIDE * 4;
 
 pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel> {
@@ -120,7 +123,7 @@ impl Block {
         copy
     }
 
-    /// Rows of `base` from `first` on as they are: pieces follow each other along them.
+    /// Returns the copy of rows of `base` from `first` on. Pieces are consecutive rows, in the order of memory.
     fn rows(&self, k: &mut Builder, base: Reg, [plane, of, first]: [Reg; 3]) -> Copy {
         let across = self.dim() / 4;
         let (row, col) = (
@@ -141,7 +144,7 @@ impl Block {
         copy
     }
 
-    /// Runs `body` on each piece, with its place in shared memory and what comes before it.
+    /// Runs `body` on each piece, with its address in shared memory and the number of rows before it.
     fn stream(
         k: &mut Builder,
         stages: Reg,

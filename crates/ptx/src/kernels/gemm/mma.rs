@@ -1,12 +1,12 @@
 //! Products on the tensor cores of any GPU since Ampere: `mma.sync`, fed by `cp.async` and
 //! `ldmatrix`.
 //!
-//! Eight warps share a tile of 128 × 128, each 64 × 32 as 4 × 4 fragments of 16 × 8. Tiles come
-//! in 16 bytes a copy through a ring of three stages. In shared memory their 16-byte units change
-//! places by row, so that the eight rows an `ldmatrix` reads lie in different banks.
+//! Eight warps share a tile of 128 × 128, each 64 × 32 as 4 × 4 fragments of 16 × 8. Tiles are copied 16 bytes at a
+//! time through a ring of three stages. In shared memory their 16-byte units change places by row, so that the eight
+//! rows an `ldmatrix` reads lie in different banks.
 //!
-//! Of f32, which is rounded to tf32, half as many values make a unit and a stage. `ldmatrix`
-//! moves them as pairs of 16 bits, but transposes none: right fragments are loaded one by one.
+//! Elements of f32 are rounded to tf32; a unit and a stage then have half the number of elements. `ldmatrix` moves them
+//! as pairs of 16 bits, but transposes none: right fragments are loaded one by one.
 
 use super::store::Row;
 use super::{GemmKernel, Product};
@@ -20,16 +20,16 @@ use crate::kernels::values;
 use crate::types::PtxType::{self, B32, F32, U32};
 use crate::types::Target;
 
-/// Rows and columns of a block's tile.
+/// The number of rows, and of columns, of a block's tile.
 const SIDE: u32 = 128;
-/// Bytes of `k` that a stage holds.
+/// The number of bytes along `k` that a stage holds.
 const DEPTH_BYTES: u32 = 64;
 const STAGES: u32 = 3;
 const THREADS: u32 = 256;
 /// Bytes of a stage's part of `A`, and of a whole stage.
 const A_BYTES: u32 = SIDE * DEPTH_BYTES;
 const STAGE: u32 = 2 * A_BYTES;
-/// Units of 16 bytes of a row of A's tile: one copy, one row of a small matrix.
+/// The number of units of 16 bytes of a row of A's tile: one copy, one row of a small matrix.
 const A_UNITS: u32 = DEPTH_BYTES / 16;
 
 pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {

@@ -11,8 +11,9 @@ use crate::kernels::Kernel;
 use crate::types::PtxType::{self, F32, U32};
 use crate::types::Target;
 
-/// Threads of a block, and values of each.
+/// The number of threads of a block.
 const THREADS: u32 = 128;
+/// The number of values of each thread.
 const WIDTH: u32 = 4;
 
 /// Computes `C = act(α · (S₀ + S₁ + …) + β · C + bias)` of `splits` consecutive `m × n` matrices,

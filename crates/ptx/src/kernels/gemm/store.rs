@@ -1,5 +1,5 @@
-//! Rows of sums as tensor cores leave them, on their way to `C`: of four lanes, lane `t` has columns
-//! `8j + 2t` and the next.
+//! Stores rows of accumulators of tensor cores to `C`. Of four lanes, lane `t` has columns `8j + 2t` and
+//! `8j + 2t + 1`.
 
 use super::Product;
 use crate::build::Builder;

@@ -1,4 +1,4 @@
-//! Tiles in shared memory and, of those, 8 × 8 values in the registers of each thread.
+//! Matmul by tiles in shared memory; each thread computes 8 × 8 elements of the result in registers.
 //!
 //! While a block multiplies one pair of tiles, its threads load the next into registers; the
 //! tile of `A` lies transposed in shared memory, so that each step reads contiguous values of
@@ -66,7 +66,7 @@ impl Tile {
         format!("{rows}x{cols}x{depth}_v{width}")
     }
 
-    /// Returns the number of threads, each of which computes 8 × 8 elements.
+    /// Returns the number of threads; each computes 8 × 8 elements.
     fn threads(self) -> u32 {
         self.rows * self.cols / 64
     }
@@ -152,7 +152,7 @@ impl Block {
         }
     }
 
-    /// The tile of `A`: consecutive threads along `k`, which is contiguous in memory.
+    /// Returns the copy of a tile of `A`. Consecutive threads copy along `k`, which is contiguous in memory.
     fn copy_a(&self, k: &mut Builder, p: &Product) -> Copy {
         let Tile {
             rows, depth, width, ..
@@ -179,7 +179,7 @@ impl Block {
         copy
     }
 
-    /// The tile of `B`: consecutive threads along `n`.
+    /// Returns the copy of a tile of `B`. Consecutive threads copy along `n`, which is contiguous in memory.
     fn copy_b(&self, k: &mut Builder, p: &Product) -> Copy {
         let Tile {
             cols, depth, width, ..
@@ -272,7 +272,8 @@ impl Block {
     }
 }
 
-/// Returns the position of row or column `i` of a thread's eight: four are adjacent.
+/// Returns the position of the `i`-th of the eight rows or columns that a thread computes: two groups of four adjacent
+/// ones, `half` apart.
 fn place(i: usize, half: u32) -> u32 {
     i as u32 % 4 + i as u32 / 4 * half
 }

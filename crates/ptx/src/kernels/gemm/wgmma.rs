@@ -1,10 +1,10 @@
 //! Products on Hopper's tensor cores: four warps together multiply from shared memory
 //! (`wgmma`), which the tensor memory accelerator fills.
 //!
-//! `block` is what surrounds them: one warp asks for tiles, and as many blocks as there are
-//! multiprocessors take tiles of `C` in turn. Here two times four warps multiply those of 16-bit
-//! types, 64 × `cols` each; `tf32` does it with f32. Sources: PTX ISA 9.0, sections on `wgmma`
-//! and `cp.async.bulk.tensor`; the division of labour is that of CUTLASS's cooperative kernels.
+//! `block` has the code around them: one warp loads tiles, and one block for each multiprocessor takes tiles of `C` in
+//! turn. Here two times four warps multiply those of 16-bit types, 64 × `cols` each; `tf32` does it with f32. Sources:
+//! PTX ISA 9.0, sections on `wgmma` and `cp.async.bulk.tensor`; the division of labour is that of CUTLASS's cooperative
+//! kernels.
 
 mod block;
 mod tf32;
@@ -25,7 +25,7 @@ use crate::kernels::values;
 use crate::types::PtxType::{self, BF16, F32, U32};
 use crate::types::Target;
 
-/// Rows of `C` to a block: 64 to each group of four warps that multiply.
+/// The number of rows of `C` per block: 64 for each group of four warps that multiply.
 const ROWS: u32 = 128;
 
 /// The division of a matmul into tiles.
@@ -53,8 +53,8 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<P
     divided(gemm, target, ring, split, Block::consume)
 }
 
-/// The kernel around what `consume` does with stages that have landed: its group's number, of
-/// two, is the last argument.
+/// Builds the kernel around `consume`, which multiplies the stages that have arrived. The last argument of `consume` is
+/// the number of its group, 0 or 1.
 fn divided(
     gemm: &GemmKernel,
     target: Target,
@@ -93,7 +93,7 @@ fn divided(
 }
 
 impl Block {
-    /// Multiplies the tiles of every step, one stage behind in giving them back.
+    /// Multiplies the tiles of every step. Each stage is released one step later, when its products are done.
     fn consume(&self, k: &mut Builder, p: &Product, group: Reg) {
         let place = Place::first(k);
         let lane = k.and(self.thread, 31);

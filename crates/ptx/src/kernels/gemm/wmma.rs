@@ -13,7 +13,7 @@ use crate::kernels::common::WARP;
 use crate::types::PtxType::{B16, B32, F16, F32, U32, U64};
 use crate::types::Target;
 
-/// Rows and columns of a block's tile.
+/// The number of rows, and of columns, of a block's tile.
 const SIDE: u32 = 128;
 /// The extent of `k` in shared memory.
 const DEPTH: u32 = 32;
@@ -24,7 +24,7 @@ const A_STRIDE: u32 = DEPTH + 8;
 const B_STRIDE: u32 = SIDE + 8;
 /// The row stride in shared memory of a fragment of accumulators.
 const C_STRIDE: u32 = 16 + 4;
-/// Bytes of a buffer: its tile of `A`, then its tile of `B`.
+/// The number of bytes of a buffer: its tile of `A`, then its tile of `B`.
 const A_BYTES: u32 = SIDE * A_STRIDE * 2;
 const BUFFER: u32 = A_BYTES + DEPTH * B_STRIDE * 2;
 
@@ -93,8 +93,8 @@ impl Block {
         }
     }
 
-    /// The thread's row and column in a tile of `cols` columns, and how many rows all threads
-    /// cover at once.
+    /// Returns the thread's row and column in a tile of `cols` columns, and the number of rows that all threads cover
+    /// at once.
     fn share(&self, k: &mut Builder, cols: u32) -> (Reg, Reg, u32) {
         let across = cols / self.width;
         let row = k.shr(self.thread, across.trailing_zeros());
@@ -262,7 +262,7 @@ fn fragment(k: &mut Builder, op: Op, base: Reg, at: u32, stride: u32) -> Vec<Reg
 }
 
 impl Copy {
-    /// Loads this thread's share, zeros beyond `end` in `k`, and goes on to the next tile.
+    /// Loads this thread's share, with zeros beyond `end` along `k`, and moves to the next tile.
     fn load(&self, k: &mut Builder, end: Reg) -> Vec<Vec<Reg>> {
         let mut loads = Vec::new();
         let inside: Vec<Reg> = self.depth.iter().map(|&depth| k.lt(depth, end)).collect();

@@ -82,7 +82,7 @@ impl Input {
     }
 }
 
-/// Digits as a lane makes them: of its own values, and the unit and the sum of its run.
+/// The digits that a lane computes from its own values, and the unit and the sum of its run.
 pub(super) struct Made {
     pub(super) high: [Reg; 2],
     pub(super) low: [Reg; 2],

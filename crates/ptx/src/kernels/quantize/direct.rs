@@ -1,4 +1,4 @@
-//! Spans of quantised weights as they lie in global memory, each lane loading what it multiplies.
+//! Spans of quantised weights in global memory. Each lane loads the weights that it multiplies.
 
 use super::QuantFormat;
 use super::spans::{RUN, SPAN};
@@ -18,7 +18,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The span that begins at `own − beyond`, whose runs [`Span::runs`] tells.
+    /// The span that begins at `own − beyond`; [`Span::runs`] returns its runs.
     pub(super) fn new(format: QuantFormat, [own, beyond]: [Reg; 2], exist: &[Reg]) -> Self {
         Span {
             format,

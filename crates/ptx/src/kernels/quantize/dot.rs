@@ -16,10 +16,11 @@ use crate::kernels::common::{Combine, WARP, along_x, over_lanes};
 use crate::types::PtxType::{B16, B32, F16, F32, S8, U8, U16, U32};
 use crate::types::Target;
 
-/// Rows to a block, and warps that share them.
+/// The number of rows per block.
 const ROWS: u32 = 4;
+/// The number of warps that share these rows.
 const WARPS: u32 = 4;
-/// Weights to a lane.
+/// The number of weights per lane.
 const LANE: u32 = 16;
 
 /// Eight consecutive weights of a lane.

@@ -1,4 +1,4 @@
-//! The block formats: where a weight's bits lie, and what they stand for.
+//! The block formats: the positions of a weight's bits, and their meaning.
 //!
 //! Source of the layouts: ggml's `block_*` structures; of the arithmetic and its order: its
 //! `dequantize_row_*`.
@@ -104,8 +104,7 @@ fn centred(k: &mut Builder, value: Reg, by: u32) -> Reg {
     from_signed(k, value)
 }
 
-/// The scale; then bytes whose low halves are the first 16 weights and whose high halves the
-/// others.
+/// The scale, then 16 bytes: their low halves are the first 16 weights, their high halves the other 16.
 fn q4_0(k: &mut Builder, block: Reg, i: Reg) -> Reg {
     let d = half(k, block, 0);
     let index = k.and(i, 15);

@@ -1,13 +1,13 @@
 //! Products with a matrix of quantised weights on the tensor cores of any GPU since Ampere.
 //!
 //! Weights become f16 or bf16 in the registers of the lane that multiplies them, on the way from
-//! memory. A lane has four that follow each other, where an instruction's layout has two pairs
-//! eight apart; sums do not depend on the order, so activations are read in the same one, from
-//! tiles in shared memory, 64 of `k` deep, that come through a ring of four. A span of 256 weights
-//! is four of these, which are written out.
+//! memory. A lane has four consecutive weights, where an instruction's layout has two pairs that are
+//! eight apart. Sums do not depend on the order, so activations are read in the same order. They come
+//! from tiles in shared memory, which have 64 elements along `k` and form a ring of four. A span of 256
+//! weights has four of these tiles, and the loop over them is unrolled.
 //!
-//! Eight warps share a tile of rows of `x` and of weights; for few rows they share `k` as well, a span
-//! to each, and add up their sums at the end.
+//! Eight warps share a tile of rows of `x` and of weights. For few rows they also divide `k`, one span
+//! for each warp, and add their accumulators at the end.
 
 mod copies;
 mod store;
@@ -28,23 +28,23 @@ use weights::{Head, Weights};
 
 const WARPS: u32 = 8;
 const THREADS: u32 = WARPS * WARP;
-/// Rows of weights to a warp: four fragments of eight.
+/// The number of rows of weights per warp: four fragments of eight.
 const COLS: u32 = 32;
 const FRAGMENTS: u32 = COLS / 8;
 /// The extent of `k` in a tile.
 const DEPTH: u32 = 64;
 const UNITS: u32 = DEPTH / 8;
 const TILES: u32 = SPAN / DEPTH;
-/// Rows and bytes of the tiles of a stage: of a group of warps that share `k` one after the other.
+/// The number of rows in the tiles of a stage. The tiles of warps that divide `k` lie one after the other.
 const STAGE_ROWS: u32 = 128;
 const STAGE: u32 = STAGE_ROWS * DEPTH * 2;
 
-/// Blocks that leave few multiprocessors idle.
+/// The number of blocks that leave few multiprocessors idle.
 const ENOUGH: u32 = 128;
 /// The division of a matmul among eight warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shares {
-    /// Rows of `x` in a tile.
+    /// The number of rows of `x` in a tile.
     rows: u32,
     /// Warps along the rows of `x`, along those of weights, and along `k`.
     warps: [u32; 3],
@@ -141,7 +141,7 @@ struct Block {
     warp_col: Reg,
     share: Reg,
     stages: Reg,
-    /// Bytes by which this lane's words are beyond the first.
+    /// The distance in bytes from the first word to this lane's words.
     beyond: Reg,
 }
 

@@ -7,12 +7,11 @@
 //! `x` does, too, as it is read: two digits of base 256 of each value, in units of 2⁻¹⁴ to 2⁻¹⁵ of
 //! the largest among 32, which are kept for the tiles to come. Sums are exact.
 //!
-//! A span has eight *runs* of 32 weights, and one instruction multiplies a run of 16 rows. Column
-//! `n` of the right factor is always the part of `x` that run `n` is multiplied with, which is why
-//! 32 lanes hold all 256 values of it. Of the products of run `j` only column `j` means something.
-//! Lane `4g + t` keeps those of runs `2t` and `2t + 1` for rows `g` and `g + 8` ([`Window::row`] says
-//! which rows of the tile they are), and adds
-//! `scale · product − minimum · X`, where `X` is the sum of `x`.
+//! A span has eight *runs* of 32 weights, and one instruction multiplies a run of 16 rows. Column `n` of the right
+//! factor is always the part of `x` that run `n` is multiplied with, which is why 32 lanes hold all 256 values of it.
+//! Of the products of run `j` only column `j` is used. Lane `4g + t` keeps those of runs `2t` and `2t + 1` for rows `g`
+//! and `g + 8` ([`Window::row`] says which rows of the tile they are), and adds `scale · product − minimum · X`, where
+//! `X` is the sum of `x`.
 
 use super::digit_cache::DigitCache;
 use super::digits::{Digits, Input};
@@ -29,11 +28,12 @@ use crate::kernels::common::{Combine, WARP, along_x, over_lanes};
 use crate::types::PtxType::{B32, F32, S32, U8, U32};
 use crate::types::Target;
 
-/// Rows of a tile.
+/// The number of rows of a tile.
 pub(super) const ROWS: u32 = 16;
-/// Warps that share out its spans: of so many, spans are whole units of 16 bytes in every format.
+/// The number of warps among which a block divides its spans. The spans of eight warps are whole units of 16 bytes in
+/// every format.
 pub(super) const WARPS: u32 = 8;
-/// Blocks to a multiprocessor.
+/// The number of blocks per multiprocessor.
 const BLOCKS: u32 = 2;
 
 pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel> {
@@ -152,11 +152,11 @@ pub(super) struct Warp {
     /// The parts of the lane's index, `4g + t`.
     pub(super) g: Reg,
     pub(super) t: Reg,
-    /// The first of the two rows of a tile that this lane multiplies, eight of each other.
+    /// The first of the two rows of a tile that this lane multiplies; the second is eight rows further.
     pub(super) row: Reg,
-    /// Whether `t` is 0, 1, 2, 3.
+    /// Whether `t` is 0, whether it is 1, and so on up to 3.
     pub(super) is: [Reg; 4],
-    /// The block's first tile, how many there are, and how many blocks share them out.
+    /// The block's first tile, the number of tiles, and the number of blocks among which they are divided.
     pub(super) block: Reg,
     pub(super) tiles: Reg,
     pub(super) blocks: Reg,
@@ -207,7 +207,7 @@ impl Warp {
         [k.lt(first, runs), k.lt(second, runs)]
     }
 
-    /// The products that mean something in this lane, by part of a run, odd or even run, and row.
+    /// The products that this lane uses, by part of a run, odd or even run, and row.
     fn products(&self, k: &mut Builder, rows: &[Row; 2], x: &Digits) -> Vec<[[Reg; 2]; 2]> {
         let parts = self.format.parts();
         let kept: Vec<[[Reg; 2]; 2]> = (0..parts)
@@ -296,7 +296,7 @@ impl Partial {
     }
 }
 
-/// Exact products of 16 rows of 32 bytes, or 16, with eight columns.
+/// Returns the exact products of 16 rows of 32 bytes, or of 16 bytes, with eight columns.
 fn mma(k: &mut Builder, a: &[Reg], b: &[Reg]) -> Vec<Reg> {
     let zeros = k.filled(S32, 4, 0);
     let to = k.regs(S32, 4);

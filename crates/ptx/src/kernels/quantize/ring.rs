@@ -8,35 +8,34 @@ use crate::inst::{Op, Operand, Reg};
 use crate::kernels::common::WARP;
 use crate::types::PtxType::{B32, S32, U32, U64};
 
-/// Spans of a warp in shared memory, one of which is being multiplied. With more of them under way
-/// the first ones come later: of 3, 4 and 6 each was slower.
+/// The number of a warp's spans in shared memory; one of them is being multiplied. With more spans in flight the first
+/// ones arrive later: 3, 4 and 6 were slower.
 const STAGES: u32 = 2;
-/// Farther than any window of a tile reaches, of as many columns as there may be: nothing is copied from
-/// there.
+/// An offset beyond every window of a tile with the largest number of columns. Nothing is copied from there.
 const BEYOND: i32 = 1 << 30;
 // `Q8_0` has the longest rows.
 const _: () = assert!(ROWS * (QuantizeKernel::GEMV_MMA_COLS / 32 * 34) < BEYOND as u32);
 
-/// A warp's own ring of spans: of each row a window of units of 16 bytes. Units follow each other
-/// in memory as lanes do, which copies them at the full width of shared memory.
+/// A warp's own ring of spans: for each row a window of units of 16 bytes. Consecutive lanes copy consecutive units, so
+/// copies have the full width of shared memory.
 pub(super) struct Ring {
     window: Window,
     w: Reg,
     row_bytes: Reg,
     /// The address of this warp's next span in the tile's first row.
     base: Reg,
-    /// The number of bytes of the matrix from there on, or a large number.
+    /// The number of bytes of the matrix from `base` on, or a large number.
     left: Reg,
     whole: Reg,
     /// The offset of each of this lane's units.
     units: Vec<Reg>,
-    /// The next span to be asked for, of which tile, and the stage that it goes to.
+    /// The next span to load, its tile, and the stage that it is loaded into.
     span: Reg,
     tile: Reg,
     filled: Reg,
     /// The address of the stage that is being read: the last stage before the first span.
     read: Reg,
-    /// The first of the two rows that this lane multiplies, eight of each other.
+    /// The first of the two rows that this lane multiplies; the second is eight rows further.
     row: Row,
 }
 

@@ -1,5 +1,5 @@
-//! Block formats as tensor cores see them: spans of 256 weights, of which each lane makes its
-//! fragments of signed bytes.
+//! Block formats in the layout of tensor cores: each lane converts its part of a span of 256 weights
+//! to fragments of signed bytes.
 //!
 //! A span has eight runs of 32 weights. Of each, lane `4g + t` takes those at `4t` and the next
 //! three, and those 16 further: two *halves*, each four bytes of one word. (Or eight that follow each
@@ -22,7 +22,7 @@ struct Half {
     /// Bytes with (the first) four bits of the weights, and whether in their upper halves.
     low: Place,
     upper: bool,
-    /// Bytes with the bits beyond four, which is the first, and how many.
+    /// The bytes that have the bits beyond the fourth, with the first of these bits and their number.
     rest: Option<(Place, u32, u32)>,
     /// The position of the bits in a byte, `2ᵗᵒ · q`. If it is not 0, flipping the highest bit
     /// makes a weight signed: `2ᵗᵒ · (q − 2⁷⁻ᵗᵒ)`.
@@ -115,7 +115,7 @@ impl Words {
         self.get(k, row, place, false)
     }
 
-    /// Loads what [`Words::weights`] needs.
+    /// Loads the words that [`Words::weights`] needs.
     pub(super) fn load(
         &mut self,
         k: &mut Builder,

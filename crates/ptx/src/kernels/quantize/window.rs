@@ -13,8 +13,8 @@ pub(super) struct Window {
     pub(super) span: u32,
     /// Whether spans begin at multiples of 16 bytes.
     pub(super) exact: bool,
-    /// Units of 16 bytes that hold a span wherever it begins: an odd number, so that eight rows
-    /// lie in different banks.
+    /// The number of units of 16 bytes that hold a span wherever it begins: an odd number, so that eight rows lie in
+    /// different banks.
     pub(super) units: u32,
 }
 
@@ -69,8 +69,8 @@ pub(super) trait Bytes {
     /// The f16 at an even number, as f32.
     fn half(&self, k: &mut Builder, at: u32) -> Reg;
 
-    /// The f16s at which runs `2t` and `2t + 1` begin, each a block of so many bytes, as f32; zero for
-    /// one that does not exist.
+    /// Returns the f16 numbers at the beginnings of runs `2t` and `2t + 1`, as f32. Each run is a block of `bytes`
+    /// bytes. A run that does not exist gives zero.
     fn of_runs(&self, k: &mut Builder, t: Reg, bytes: u32, exist: [Reg; 2]) -> [Reg; 2];
 }
 

@@ -29,9 +29,8 @@ pub struct RowLayout {
     pub width: u32,
     /// The number of loads that stay in a thread's registers, or `None` for rows of any length.
     pub held: Option<u32>,
-    /// Whether the next row is copied to shared memory while the current one is processed (since
-    /// `sm_80`). The grid then has as many blocks as run at once. It requires `held` and a width of
-    /// 4.
+    /// Whether the next row is copied to shared memory while the current one is processed (since `sm_80`). The number
+    /// of blocks of the grid is then that of blocks that run at the same time. It requires `held` and a width of 4.
     pub ahead: bool,
 }
 

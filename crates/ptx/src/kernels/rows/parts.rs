@@ -47,7 +47,7 @@ impl Share {
     }
 }
 
-/// A part of a row, as a row of its own.
+/// A part of a row, treated as a separate row.
 pub(in crate::kernels) struct Part {
     pub(in crate::kernels) row: Row,
     /// The index of the part's first element in the row.

@@ -15,10 +15,10 @@ use crate::types::Target;
 use cache::Cache;
 use std::f32::consts::LOG2_E;
 
-/// Threads of a block, and positions of a round.
+/// The number of threads of a block, and of positions of a round.
 const THREADS: u32 = 256;
 
-/// Vectors of four words that a thread loads before it computes with them.
+/// The number of vectors of four words that a thread loads before it computes with them.
 const AT_ONCE: u32 = 4;
 
 /// Below every score, but not infinite, so that differences are numbers.
@@ -63,7 +63,7 @@ impl CachedAttentionKernel {
     }
 
     /// Creates a kernel for few tokens of many positions and a cache of f32, whose blocks share the positions of a head.
-    /// [`DecodeSumKernel`](crate::kernels::DecodeSumKernel) gives the results from what it writes.
+    /// [`DecodeSumKernel`](crate::kernels::DecodeSumKernel) computes the results from its output.
     ///
     /// In place of `mixed` it has `sums` (f32, `tokens × heads × splits × head_len`) and `stats` (f32, `tokens × heads ×
     /// splits × 2`: the largest score, in units of ln 2, and the sum of weights relative to it), and at the end `splits`
@@ -372,7 +372,7 @@ impl Block {
         }
     }
 
-    /// Adds the threads' sums up, and stores the mean of values or what there is of a split.
+    /// Adds up the threads' sums, and stores the mean of values or the partial result of a split.
     fn store(&self, k: &mut Builder, running: &Running) {
         let sums = &running.sums;
         let at = k.fma(self.thread, 16, self.parts);

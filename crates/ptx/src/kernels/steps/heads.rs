@@ -1,4 +1,4 @@
-//! Heads of queries, keys and values on their way to attention.
+//! Prepares heads of queries, keys and values for attention.
 
 use crate::build::Builder;
 use crate::error::Result;
@@ -11,7 +11,7 @@ use crate::types::Target;
 
 const THREADS: u32 = 128;
 
-/// The most elements of a head.
+/// The largest number of elements of a head.
 pub(super) const MOST_HEAD: u32 = 256;
 
 /// The largest integer, and the number up to which its quotient may be infinite: a block of such numbers becomes zeros.
@@ -38,7 +38,7 @@ pub struct PlaceHeadsKernel {
     rows: CachedRows,
 }
 
-/// How a cache holds the rows of keys and values.
+/// The type in which a cache stores the rows of keys and values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum CachedRows {
     #[default]
@@ -67,7 +67,7 @@ impl CachedRows {
         }
     }
 
-    /// The vectors of four words or integers that `len` elements take.
+    /// Returns the number of vectors of four words or integers that `len` elements take.
     pub(super) fn vectors(self, len: u32) -> u32 {
         match self {
             CachedRows::F32 | CachedRows::Q8 => len / 4,

@@ -82,7 +82,7 @@ enum Method {
     /// With a gate or not.
     Few(Option<Activation>),
     Tiled,
-    /// On tensor cores, with tiles of twice as many rows of weights or not.
+    /// On tensor cores; `wide` tiles have twice the number of rows of weights.
     Mma {
         wide: bool,
     },
@@ -96,13 +96,14 @@ impl PackedMatmulKernel {
     }
 
     /// Creates a [`PackedMatmulKernel::few`] kernel for gated activations: the first half of the rows of weights gives
-    /// gates, and the second half what they let pass. A row of `y` has `rows / 2` elements, `f(gate) · passes`.
+    /// gates, and the second half the values that they multiply. A row of `y` has `rows / 2` elements,
+    /// `f(gate) · value`.
     pub fn gated(format: PackedFormat, activation: Activation) -> Self {
         let method = Method::Few(Some(activation));
         Self { format, method }
     }
 
-    /// Creates a kernel for many rows of `x`, which computes tiles of 32 × 32.
+    /// Creates a kernel that computes tiles of 32 × 32 elements, for many rows of `x`.
     pub fn tiled(format: PackedFormat) -> Self {
         let method = Method::Tiled;
         Self { format, method }
@@ -189,7 +190,7 @@ impl Params {
         }
     }
 
-    /// Stores a product, or adds it to what is there.
+    /// Stores a product, or adds it to the stored elements.
     fn store(&self, k: &mut Builder, product: Reg, place: [Reg; 2]) {
         let result = k.mul(product, self.scale);
         self.store_scaled(k, result, place);
@@ -325,7 +326,7 @@ impl Weights {
         numbers.into_iter().map(value).collect()
     }
 
-    /// Returns the weights of a unit as numbers, but for their group's scale and offset.
+    /// Returns the weights of a unit as numbers, without their group's scale and offset.
     fn numbers(&self, k: &mut Builder, loaded: &Loaded) -> Vec<Reg> {
         let words = loaded.words.iter();
         match self.format {

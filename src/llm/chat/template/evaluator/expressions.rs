@@ -108,7 +108,7 @@ impl<'t> Evaluator<'t> {
         Ok(Value::Bool(true))
     }
 
-    /// The value after what follows it.
+    /// Returns the value after its postfixes were applied.
     pub(super) fn follow(&mut self, mut value: Value, postfixes: &'t [Postfix]) -> Result<Value> {
         for postfix in postfixes {
             self.budget.step(1)?;

@@ -1,4 +1,5 @@
-//! Loops. The condition of a loop is evaluated when an element is needed, as what it depends on may change in the body.
+//! Loops. The condition of a loop is evaluated when an element is needed, because the body may change the values that
+//! it depends on.
 
 use super::super::access::elements;
 use super::super::fault::{Result, refused};

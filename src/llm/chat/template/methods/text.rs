@@ -269,7 +269,7 @@ fn justified(text: &Text, name: &str, arguments: &Values, budget: &Budget) -> Re
     Ok(Value::Text(justified))
 }
 
-/// Whether all characters are of a class, which is known of ASCII only, but for white space and case.
+/// Whether all characters are of a class, which is known for ASCII only, except for white space and case.
 fn classify(text: &Text, name: &str) -> Result<bool> {
     let source = text.as_str();
     if !source.is_ascii() && !matches!(name, "isspace" | "isascii") {

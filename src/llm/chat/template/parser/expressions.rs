@@ -156,7 +156,7 @@ impl Parser {
         Ok(Expression::Arithmetic(Box::new(first), rest))
     }
 
-    /// Parses a value with its signs, and what follows it.
+    /// Parses a value with its signs, and the postfixes after it.
     fn unary(&mut self, with_filters: bool) -> Result<Expression> {
         let value = if self.skip_symbol("-") {
             let value = self.nested(|parser| parser.unary(false))?;

@@ -9,7 +9,7 @@ use crate::simd::reduce::sum_lanes;
 use crate::tensor::ggml::MAX_BLOCK;
 use crate::tensor::quantized::half::f16_to_f32;
 
-/// Weights that share a scale in most types.
+/// The number of weights that share a scale in most types.
 const GROUP: usize = 32;
 
 /// The factors of a block: 256 rounded elements of the vector, with the scales and sums of their groups.

@@ -67,7 +67,7 @@ impl<'a> Kernel for Prepare<'a> {
     }
 }
 
-/// The elements that share a scale, and what is added to integers of these weights.
+/// Returns the number of elements that share a scale, and the number that is added to the integers of these weights.
 #[inline(always)]
 fn groups(kind: WeightType) -> Option<(usize, f32)> {
     match kind {

@@ -6,10 +6,10 @@ use crate::simd::half::widen;
 use crate::simd::isa::{Isa, Kernel, constant_bits};
 use crate::simd::reduce::sum_lanes;
 
-/// Weights of a block.
+/// The number of weights of a block.
 const GROUP: usize = 32;
 
-/// Rows computed together: they share what is read of `x`, and their scales are one vector.
+/// The number of rows computed together: they share the loads of `x`, and their scales form one vector.
 pub(in super::super) const ROWS: usize = 4;
 
 /// The factors of a block: 32 rounded elements of the vector.

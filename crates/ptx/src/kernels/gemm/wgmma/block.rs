@@ -1,9 +1,8 @@
 //! Persistent blocks with one warp that asks for tiles and eight that multiply them.
 //!
-//! A ring of stages lies between: a *full* barrier says that a stage's tiles have landed, an
-//! *empty* one that all warps have multiplied them. As many blocks as there are multiprocessors
-//! take tiles of `C` in turn. Tiles lie in shared memory with the 128-byte swizzle, `A` along `k`
-//! and `B` along `n`, as they do in memory.
+//! A ring of stages is between them: a *full* barrier reports that a stage's tiles have arrived, and an *empty* barrier
+//! that all warps have multiplied them. As many blocks as there are multiprocessors take tiles of `C` in turn. Tiles
+//! lie in shared memory with the 128-byte swizzle, `A` along `k` and `B` along `n`, as they do in memory.
 
 use super::super::Product;
 use crate::build::Builder;
@@ -12,16 +11,16 @@ use crate::kernel::{Extent, TensorBox};
 use crate::kernels::hopper::{Place, wait};
 use crate::types::PtxType::{self, U32};
 
-/// Warps that multiply. One lane of each says that a stage is free: each warp knows only that
-/// its own part of the products is done.
+/// The number of warps that multiply. One lane of each warp releases a stage, because a warp knows only that its own
+/// part of the products is done.
 const WARPS: u32 = 8;
-/// Rows of `C` that blocks work through before they go on to the next column of tiles, so that
-/// those under way share their part of `A` and `B` in the L2 cache: about as many rows as columns.
+/// The number of rows of `C` that blocks compute before they go on to the next column of tiles. Blocks that run at the
+/// same time then compute about as many rows as columns, and share their part of `A` and `B` in the L2 cache.
 const ROWS_TOGETHER: u32 = 2048;
-/// Bytes of a row in shared memory: the width of the swizzle.
+/// The number of bytes of a row in shared memory: the width of the swizzle.
 const ROW_BYTES: u32 = 128;
 
-/// The tiles of a stage, and how many stages there are.
+/// The tiles of a stage, and the number of stages.
 #[derive(Clone, Copy)]
 pub(super) struct Ring {
     pub(super) ty: PtxType,
@@ -42,7 +41,7 @@ impl Ring {
         self.rows * ROW_BYTES
     }
 
-    /// Bytes of a box of `B`: so many values across `n` as along `k`.
+    /// Returns the number of bytes of a box of `B`, which has the same number of elements along `n` and along `k`.
     pub(super) fn box_bytes(self) -> u32 {
         self.depth() * ROW_BYTES
     }
@@ -96,7 +95,7 @@ pub(super) struct Parts {
 pub(super) struct Work {
     pub(super) row: Reg,
     pub(super) col: Reg,
-    /// Its steps, and the first value of `k`.
+    /// The number of its steps, and the first index along `k`.
     pub(super) steps: Reg,
     pub(super) depth: Reg,
     /// Rows of `C` before those of this part.
@@ -133,7 +132,7 @@ impl Block {
         }
     }
 
-    /// One thread initialises the barriers; nobody goes on before they are.
+    /// One thread initialises the barriers, and all threads wait for it.
     pub(super) fn start(&self, k: &mut Builder) {
         let first = k.eq(self.thread, 0);
         k.when(first, |k| {

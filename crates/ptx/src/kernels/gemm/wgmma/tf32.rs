@@ -5,8 +5,8 @@
 //! which are loaded from shared memory in any order, and `A` lies as the right one has to. Each
 //! group of four warps has 64 columns and all rows of the tile of `C`.
 //!
-//! While the tensor cores multiply one half of a stage, the next half is loaded. `B` is rounded
-//! to tf32 on the way; of `A` they ignore what tf32 does not have.
+//! While the tensor cores multiply one half of a stage, the next half is loaded. `B` is rounded to tf32 when it is
+//! loaded; of `A` the tensor cores ignore the bits that tf32 does not have.
 
 use super::super::{GemmKernel, Product};
 use super::block::{Block, Ring, Work};
@@ -18,7 +18,7 @@ use crate::kernels::hopper::{Place, SWIZZLE, descriptor, wait};
 use crate::types::PtxType::{B32, F32, U32};
 use crate::types::Target;
 
-/// Rows of the tile of `C`, the most columns of one `wgmma`; its columns are 64 for each group.
+/// The number of rows of the tile of `C`: the most columns of one `wgmma`. The tile has 64 columns for each group.
 pub(in super::super) const ROWS: u32 = 256;
 pub(in super::super) const COLS: u32 = 128;
 

@@ -1,4 +1,4 @@
-//! Tiles of `x` on their way to shared memory.
+//! Copies of tiles of `x` to shared memory.
 
 use super::{Block, DEPTH, STAGE, STAGE_ROWS, THREADS, TILES, UNITS, swizzled};
 use crate::build::Builder;
@@ -6,14 +6,14 @@ use crate::inst::{Op, Operand, Reg};
 use crate::kernels::quantize::spans::SPAN;
 use crate::types::PtxType::U32;
 
-/// Rows that the block copies at once.
+/// The number of rows that the block copies at once.
 const PASS: u32 = THREADS / UNITS;
 
 /// One thread's part in copying tiles of `x`: its units of a stage.
 pub(super) struct Copies {
     /// Rows of `x` that are [`PASS`] apart.
     from: Vec<Reg>,
-    /// The index in `k` of the first.
+    /// The index of the first element along `k`.
     col: Reg,
     to: Reg,
 }

@@ -27,7 +27,7 @@ impl Block {
         }
     }
 
-    /// Two values, together where rows begin at whole words.
+    /// Stores two values: with one instruction if rows begin at whole words.
     fn store_pair(&self, k: &mut Builder, sums: &[Reg], to: Reg, further: u32, col: Reg) {
         let col = k.offset(col, further);
         let next = k.add(col, 1);

@@ -1,4 +1,4 @@
-//! Quantised weights on their way from memory into a lane's right fragments.
+//! Loads quantised weights into a lane's right fragments.
 
 use super::{Block, DEPTH};
 use crate::build::{ALL_LANES, Builder};
@@ -78,7 +78,7 @@ impl Weights {
         }
     }
 
-    /// Loads what a tile needs.
+    /// Loads the words of weights that a tile needs.
     pub(super) fn load(&mut self, k: &mut Builder, tile: u32) {
         for step in 0..DEPTH / 16 {
             self.words

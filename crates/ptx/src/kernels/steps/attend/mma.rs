@@ -62,11 +62,11 @@ pub(super) fn build(kernel: CachedAttentionKernel, len: u32, target: Target) -> 
 /// The sizes of a block's work.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Elements of a head.
+    /// The number of elements of a head.
     len: u32,
-    /// Keys of a tile. Tiles of the longest heads fit into the 99 KB that every GPU since Ampere has.
+    /// The number of keys of a tile. Tiles of the longest heads fit into the 99 KB that every GPU since Ampere has.
     keys: u32,
-    /// Elements of values that a block adds up.
+    /// The number of elements of values that a block adds up.
     columns: u32,
 }
 
@@ -153,7 +153,8 @@ impl Block {
         }
     }
 
-    /// Copies the tokens' queries. Of tokens beyond the last one the last one's is copied, whose result is not stored.
+    /// Copies the tokens' queries. In place of tokens after the last one it copies the last token's queries; their
+    /// results are not stored.
     fn load_queries(&self, k: &mut Builder) {
         let Shape { len, keys, .. } = self.shape;
         let last = k.sub(self.params.tokens, 1);
@@ -340,8 +341,8 @@ impl Block {
         k.add(self.params.position, token)
     }
 
-    /// Takes out the scores of positions that tokens do not see, and makes those of values that are not finite NaN. Lane
-    /// 4g + t has columns 2t and the next of rows g and g + 8 of a fragment.
+    /// Masks the scores of positions that tokens do not see, and sets the scores of values that are not finite to NaN.
+    /// Lane 4g + t has columns 2t and the next of rows g and g + 8 of a fragment.
     fn mask(&self, k: &mut Builder, first: Reg, scores: &[Vec<Reg>]) {
         let t = k.and(self.lane, 3);
         let poison = k.fma(t, 8, self.poison);

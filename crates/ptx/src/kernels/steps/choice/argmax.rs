@@ -11,7 +11,7 @@ use crate::types::{PtxType, Target};
 
 const WARPS: u32 = 32;
 const THREADS: u32 = WARPS * WARP;
-/// Elements of a thread that are on their way together.
+/// The number of elements that a thread loads at the same time.
 const AT_ONCE: u32 = 16;
 
 /// Writes the index of the first largest element as an f32, or that of the first NaN if there is one.

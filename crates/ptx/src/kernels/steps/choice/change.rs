@@ -120,7 +120,7 @@ impl Tokens {
         k.ld(Op::LdGlobal, F32, at, 0)
     }
 
-    /// Returns how often a token is among those chosen from the first to before the end.
+    /// Returns how often a token occurs among the chosen tokens from the first up to the end.
     fn occurrences(&self, k: &mut Builder, token: Reg, [first, end]: [Reg; 2]) -> Reg {
         let total = k.value(F32, 0.0f32);
         k.for_range(first, end, 1, |k, i| {
@@ -130,7 +130,7 @@ impl Tokens {
         total
     }
 
-    /// Returns how many changes are of a token.
+    /// Returns the number of changes of a token.
     fn changes_of(&self, k: &mut Builder, token: Reg, count: Reg) -> Reg {
         let total = k.value(F32, 0.0f32);
         k.for_range(0, count, 1, |k, i| {

@@ -112,7 +112,8 @@ impl Drawing {
         k.ld_shared(F32, at, 0)
     }
 
-    /// Returns how many of the first ones have at least a weight, and are not forbidden, and their sum.
+    /// Counts the tokens at the beginning, up to the first one that has less than the least weight or is forbidden.
+    /// Returns their number and the sum of their weights.
     fn within_least(&self, k: &mut Builder, least: Reg) -> (Reg, Reg) {
         let (kept, total) = (k.value(U32, 0), k.value(F32, 0.0f32));
         k.for_range(0, self.count, 1, |k, i| {
@@ -131,7 +132,7 @@ impl Drawing {
         (kept, total)
     }
 
-    /// Returns how many of the kept ones, at least one, have a sum of weights that is enough, and that sum.
+    /// Returns the least number of kept tokens, at least one, whose sum of weights is large enough, and that sum.
     fn nucleus(&self, k: &mut Builder, kept: Reg, enough: Reg) -> (Reg, Reg) {
         let (nucleus, total) = (k.value(U32, 0), k.value(F32, 0.0f32));
         k.for_range(0, kept, 1, |k, i| {

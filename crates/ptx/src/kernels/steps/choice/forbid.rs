@@ -10,7 +10,7 @@ use crate::types::Target;
 
 const THREADS: u32 = 256;
 
-/// Makes the logits of tokens that are not allowed −10³⁰, which is below all others and has no probability.
+/// Sets the logits of tokens that are not allowed to −10³⁰. This is below all other logits and has no probability.
 ///
 /// Parameters: `allowed` (u32, bit `token % 32` of word `token / 32` allows a token), `logits` (f32, `n`), `n` (u32).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

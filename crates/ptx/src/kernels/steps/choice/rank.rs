@@ -9,7 +9,7 @@ use crate::kernels::Kernel;
 use crate::types::PtxType::{B32, F32, S32, U32};
 use crate::types::Target;
 
-/// Elements that a block sorts.
+/// The number of elements that a block sorts.
 const CHUNK: u32 = 1024;
 const THREADS: u32 = CHUNK / 2;
 
@@ -17,9 +17,9 @@ const THREADS: u32 = CHUNK / 2;
 const LOWEST: u32 = 0x007f_ffff;
 const NONE: u32 = 1 << 24;
 
-/// Sorts each chunk of [`RankKernel::CHUNK`] elements, the largest first, NaN before all numbers and the earlier one of equal
-/// ones, and writes the first [`RankKernel::RANKED`] of each. A launch on what it writes leaves the first ones of more
-/// elements, until they are those of one chunk.
+/// Sorts each chunk of [`RankKernel::CHUNK`] elements, the largest first, NaN before all numbers and the earlier one of
+/// equal ones, and writes the first [`RankKernel::RANKED`] of each. A launch on the results ranks the first elements of
+/// several chunks, and so on until one chunk is left.
 ///
 /// Parameters: `x` (f32, elements or pairs of an element and its index), `y` (f32, a pair for each that is left: an element,
 /// a zero of either sign as +0, and its index; −∞ and 2²⁴ where a chunk has too few), `n` (the elements or pairs

@@ -14,7 +14,7 @@ const THREADS: u32 = 256;
 /// Below all logits but those of forbidden tokens.
 const FORBIDDEN: f32 = -1e29;
 
-/// Adds up `exp((x − largest) / temperature)` where that is at least a limit. Elements below −10²⁹ count nothing.
+/// Adds up the weights `exp((x − largest) / temperature)` that are at least a limit. Elements below −10²⁹ are skipped.
 ///
 /// Parameters: `x` (f32, `n` elements), `largest` (f32, one element), `sums` (f32, one for each block), `n`, `blocks` (u32),
 /// `temperature` (not 0), `least` (f32, the limit).

@@ -1,5 +1,5 @@
 //! The product of few rows: a block has some rows of weights, whose units its threads share. The threads read all of a
-//! row of `x`, so that they find its mean square on the way. A thread's first weights are on their way before earlier
+//! row of `x`, so that they find its mean square on the way. A thread begins to load its first weights before earlier
 //! kernels have ended.
 
 use super::{Loaded, PackedFormat, PackedMatmulKernel, Params, Row, unit};
@@ -15,11 +15,11 @@ use crate::types::Target;
 
 const WARPS: u32 = 4;
 const THREADS: u32 = WARPS * WARP;
-/// Blocks of a multiprocessor, which hide each other's waiting.
+/// The number of blocks per multiprocessor. While one waits, others compute.
 const BLOCKS: u32 = 5;
-/// Rows of weights of a block, which share the loads of `x`.
+/// The number of rows of weights per block. They share the loads of `x`.
 const ROWS: u32 = 4;
-/// Gates of a block, each of which has two rows of weights.
+/// The number of gates of a block; each has two rows of weights.
 const GATES: u32 = ROWS / 2;
 
 pub(super) fn build(
@@ -142,7 +142,7 @@ impl Columns {
         }
     }
 
-    /// The first column, in a register of its own, so that none has it through the loop.
+    /// The first column, in a separate register, so that no register holds it through the loop.
     fn first(&self, k: &mut Builder) -> Reg {
         let block = k.special(Special::CtaidX);
         k.mul(block, self.of_block)

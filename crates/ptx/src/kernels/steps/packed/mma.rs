@@ -19,18 +19,19 @@ use crate::types::Target;
 
 const WARPS: u32 = 8;
 const THREADS: u32 = WARPS * WARP;
-/// Rows of `x` in a tile, and rows of both sides to a warp.
+/// The number of rows of `x` in a tile.
 const TOKENS: u32 = 64;
+/// The number of rows of `x`, and of weights, per warp.
 const SIDE: u32 = 32;
-/// Columns of a slab.
+/// The number of columns of a slab.
 const DEPTH: u32 = 32;
-/// Bytes of a row of a slab.
+/// The number of bytes of a row of a slab.
 const PITCH: u32 = 2 * DEPTH;
 
-/// How a block divides its work.
+/// The division of a block's work.
 #[derive(Clone, Copy)]
 struct Division {
-    /// Rows of weights in a tile.
+    /// The number of rows of weights in a tile.
     rows: u32,
 }
 

@@ -15,8 +15,8 @@ const THREADS: u32 = 64;
 /// writes nothing.
 ///
 /// Parameters: `index` (f32, one element), `words`, `scales` (as those of
-/// [`PackedMatmulKernel`](super::PackedMatmulKernel)), `y` (f32, `k` elements), aligned to 16 bytes but for `index`; `rows`,
-/// `k`, `group_shift` (u32), `least`, `scale` (f32).
+/// [`PackedMatmulKernel`](super::PackedMatmulKernel)), `y` (f32, `k` elements), aligned to 16 bytes except `index`;
+/// `rows`, `k`, `group_shift` (u32), `least`, `scale` (f32).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PackedRowKernel {
     format: PackedFormat,

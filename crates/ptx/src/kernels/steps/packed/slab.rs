@@ -1,4 +1,4 @@
-//! Slabs of columns of `x` and of weights, on their way from memory to shared memory.
+//! Copies slabs of columns of `x` and of weights from memory to shared memory.
 
 use super::{Loaded, Params, Row};
 use crate::build::Builder;
@@ -7,16 +7,17 @@ use crate::types::PtxType::{F32, U32};
 
 /// A block's tile of `y`, and the slabs from which groups of threads compute it.
 pub(super) struct Shape {
-    /// Groups of threads, which take turns with slabs.
+    /// The number of groups of threads, which take turns with slabs.
     pub(super) groups: u32,
-    /// Threads of a group.
+    /// The number of threads of a group.
     pub(super) threads: u32,
     /// Rows of `x` and of weights in the tile.
     pub(super) lines: [u32; 2],
-    /// Columns of a slab.
+    /// The number of columns of a slab.
     pub(super) depth: u32,
-    /// Bytes of a number in a slab, and bytes from a row of a slab to the next.
+    /// The number of bytes of a number in a slab.
     pub(super) bytes: u32,
+    /// The number of bytes from a row of a slab to the next.
     pub(super) pitch: u32,
     /// Returns the place in a slab of a byte of a row.
     pub(super) place: fn(&mut Builder, row: Reg, byte: Reg) -> Reg,
@@ -26,10 +27,11 @@ pub(super) struct Shape {
 /// several rows of weights, always in the same columns.
 pub(super) struct Loads {
     group: Reg,
-    /// Columns of a slab, and of all groups' slabs together.
+    /// The number of columns of a slab.
     depth: u32,
+    /// The number of columns of all groups' slabs together.
     step: u32,
-    /// The thread's columns in a slab, of `x` and of weights, and the places of the first ones in it.
+    /// The thread's columns of `x` and of weights in a slab, and the positions of the first columns in it.
     col: Reg,
     weight_col: Reg,
     places: [Reg; 2],
@@ -40,7 +42,7 @@ pub(super) struct Loads {
 struct ElementLoad {
     /// The address of the row of `x`.
     from: Reg,
-    /// Bytes from the first one's place.
+    /// The distance in bytes from the position of the first element.
     further: u32,
     elements: Vec<Reg>,
 }
@@ -91,9 +93,9 @@ impl Loads {
         }
     }
 
-    /// Calls `store` for all that the thread copies of a group's slab, with 0 and elements of `x` or 1 and weights, their
-    /// place in the slab and bytes to add to it, then `multiply`, for one slab after the other. The next slab is on its
-    /// way to registers meanwhile.
+    /// Calls `store` for all that the thread copies of a group's slab, with 0 and elements of `x` or 1 and weights,
+    /// their place in the slab and bytes to add to it, then `multiply`, for one slab after the other. Meanwhile the
+    /// next slab is loaded into registers.
     pub(super) fn sweep(
         &self,
         k: &mut Builder,
@@ -162,7 +164,7 @@ struct Share {
     col: Reg,
     /// The place of the first line in the slab.
     place: Reg,
-    /// The rows of the matrix, and the bytes from the first one's place to theirs.
+    /// The rows of the matrix, each with its distance in bytes from the position of the first row.
     lines: Vec<(Reg, u32)>,
 }
 

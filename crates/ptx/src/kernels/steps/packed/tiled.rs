@@ -1,6 +1,6 @@
 //! The product of many rows: a block computes a tile of 32 rows of `x` and 32 rows of weights. Groups of threads take
-//! turns with slabs of 32 columns and add up their sums in the end; a thread of a group computes four by four of the tile.
-//! A group's slabs lie in shared memory, and its next ones are on their way to registers meanwhile.
+//! turns with slabs of 32 columns and add up their sums in the end; a thread of a group computes four by four of the
+//! tile. A group's slabs are in shared memory. Meanwhile its next slabs are loaded into registers.
 
 use super::slab::{Loads, Shape};
 use super::{PackedMatmulKernel, Params};
@@ -13,17 +13,18 @@ use crate::types::PtxType::F32;
 use crate::types::Target;
 
 const GROUPS: u32 = 4;
-/// Threads of a group.
+/// The number of threads of a group.
 const THREADS: u32 = 64;
-/// Rows of a tile, along both sides.
+/// The number of rows of a tile, along both sides.
 const TILE: u32 = 32;
-/// Threads of a group along each side, which have every eighth row from their own on.
+/// The number of threads of a group along each side. A thread has every eighth row from its own on.
 const ACROSS: u32 = 8;
 const OWN: u32 = TILE / ACROSS;
-/// Columns of a slab, and vectors of four of them.
+/// The number of columns of a slab.
 const DEPTH: u32 = 32;
+/// The number of vectors of four of them.
 const VECTORS: u32 = DEPTH / 4;
-/// Bytes from a row of a slab to the next: an odd number of 16 bytes keeps rows in different banks.
+/// The number of bytes from a row of a slab to the next: an odd number of 16 bytes keeps rows in different banks.
 const PITCH: u32 = 16 * (VECTORS + 1);
 const SLAB: u32 = TILE * PITCH;
 

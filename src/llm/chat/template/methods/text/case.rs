@@ -6,7 +6,8 @@ pub(in super::super::super) fn upper(text: &Text) -> Text {
     text.map(|_, character, to| to.extend(character.to_uppercase()))
 }
 
-/// The text in lower case. The form of a sigma depends on its place in the whole text, but not its length.
+/// Returns the text in lower case. Whether `Σ` becomes `σ` or `ς` depends on its position in the whole text; both have
+/// the same length in bytes.
 pub(in super::super::super) fn lower(text: &Text) -> Text {
     let whole = text.as_str().to_lowercase();
     let mut rest = whole.as_str();
@@ -18,7 +19,7 @@ pub(in super::super::super) fn lower(text: &Text) -> Text {
     })
 }
 
-/// The text in lower case, but for the first character.
+/// Returns the text in lower case, except its first character.
 pub(in super::super::super) fn capitalized(text: &Text) -> Text {
     let Some(first) = text.as_str().chars().next() else {
         return text.clone();

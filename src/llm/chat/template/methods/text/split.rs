@@ -58,7 +58,7 @@ fn split_at(text: &str, separator: &str, most: usize, from_end: bool) -> Vec<Ran
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// The words of a text, of which all but `most` are in the last one.
+/// Returns the first `most` words of a text, and the rest of the text as one more word.
 fn words(text: &str, most: usize) -> Vec<Range<usize>> {
     let (mut words, mut at) = (Vec::new(), 0);
     while let Some(start) = text[at..].find(|c| !is_space(c)).map(|start| at + start) {
@@ -75,7 +75,7 @@ fn words(text: &str, most: usize) -> Vec<Range<usize>> {
     words
 }
 
-/// The words of a text, of which all but `most` are in the first one.
+/// Returns the last `most` words of a text, and the text before them as one more word.
 fn words_from_end(text: &str, most: usize) -> Vec<Range<usize>> {
     let (mut words, mut rest) = (Vec::new(), text.trim_end_matches(is_space));
     while !rest.is_empty() {

@@ -9,9 +9,9 @@ use crate::types::PtxType::B32;
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     pub(super) first: Reg,
-    /// Bytes from a row to the next: an odd number of 16 bytes keeps rows in different banks.
+    /// The number of bytes from a row to the next: an odd number of 16 bytes keeps rows in different banks.
     pub(super) pitch: u32,
-    /// Bytes of all rows of a part.
+    /// The number of bytes of all rows of a part.
     part: u32,
 }
 
