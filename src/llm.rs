@@ -8,14 +8,13 @@
 // - `gguf` reads a model from one file or several, without copying strings and weights: its `head` reads all that
 //   stands before the weights, from a whole file or as the bytes arrive.
 // - `inspect` reports the metadata at the beginning of files.
-// - `incoming_model` is a model whose file arrives in pieces, and `model/gpu/upload` its matrices on their way to a
+// - `incoming_model` is a model whose file arrives in pieces, and `model/backend/upload` its matrices on their way to a
 //   GPU.
 // - `tokenizer` merges byte pairs, and splits texts into words by the crate `regex`, in WebAssembly by JavaScript's
 //   regular expressions.
 // - `model` has the table of architectures (`architecture`), that of metadata keys which are used or refused
-//   (`known_keys`), the forward pass as a list of steps (`steps`, with `StepRunner`, which has a method for each step)
-//   and the weights' places in the file (`weights`): `cpu` runs the steps on SIMD, `gpu` on wgpu and CUDA, `explain`
-//   lists them.
+//   (`known_keys`), the forward pass as a list of steps (`steps`) and the weights' places in the file (`weights`):
+//   `backend` runs the steps on SIMD, wgpu and CUDA, `explain` lists them.
 // - `lora` reads adapters from safetensors files (crate `safetensors`) and GGUF files, `model/adapter` binds adapters
 //   to a model's matrices, `forward_pass` runs single layers.
 // - `sequence` has tokens with their keys and values, `session` is the public type for a sequence, `saved` turns a

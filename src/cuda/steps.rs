@@ -15,8 +15,8 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product, StepBackend,
-    StepKernels, StepPass, TILED_FROM, check_head, check_row,
+    Activation, Attention, BufferCache, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
+    StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
@@ -40,6 +40,8 @@ type Elements = Arc<CudaBuffer<f32>>;
 impl StepBackend for SharedCuda {
     type Buffer = Elements;
     type Weights = CudaWeights;
+    type Cache = BufferCache<Elements>;
+    type CacheMemory = Elements;
     type Pass<'a> = CudaPass<'a>;
 
     const KERNELS: StepKernels = StepKernels {
@@ -63,10 +65,6 @@ impl StepBackend for SharedCuda {
             launches: Vec::new(),
             own: Vec::new(),
         })
-    }
-
-    fn len(buffer: &Elements) -> usize {
-        buffer.len()
     }
 
     async fn weights(
@@ -194,6 +192,7 @@ impl CudaPass<'_> {
 impl<'a> StepPass for CudaPass<'a> {
     type Buffer = Elements;
     type Weights = CudaWeights;
+    type Cache = Elements;
 
     fn allocate(&mut self, len: usize) -> Result<Elements> {
         let buffer = match self.memory.spare(len) {
@@ -392,7 +391,7 @@ impl<'a> StepPass for CudaPass<'a> {
 
     fn attend(
         &mut self,
-        [queries, cached]: [&Elements; 2],
+        (queries, cached): (&Elements, &Elements),
         attention: &Attention,
         parts: &Elements,
         mixed: &Elements,

@@ -15,8 +15,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
-    StepBackend, StepKernels, StepPass, TILED_FROM,
+    Activation, Attention, BLOCK, BufferCache, Columns, Element, HeadPlaces, MOST_BLOCK, Norm,
+    Product, StepBackend, StepKernels, StepPass, TILED_FROM,
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
@@ -47,6 +47,8 @@ const F16_FROM: usize = 12;
 impl StepBackend for Arc<Gpu> {
     type Buffer = GpuBuffer;
     type Weights = BlockWeights;
+    type Cache = BufferCache<GpuBuffer>;
+    type CacheMemory = GpuBuffer;
     type Pass<'a> = GpuPass<'a>;
 
     const KERNELS: StepKernels = StepKernels {
@@ -69,10 +71,6 @@ impl StepBackend for Arc<Gpu> {
 
     fn pass(&self) -> Result<GpuPass<'_>> {
         Recorder::new(self).map(GpuPass)
-    }
-
-    fn len(buffer: &GpuBuffer) -> usize {
-        buffer.len()
     }
 
     async fn weights(
@@ -176,6 +174,7 @@ impl GpuPass<'_> {
 impl<'g> StepPass for GpuPass<'g> {
     type Buffer = GpuBuffer;
     type Weights = BlockWeights;
+    type Cache = GpuBuffer;
 
     fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
         self.0.allocate(len)
@@ -365,19 +364,19 @@ impl<'g> StepPass for GpuPass<'g> {
 
     fn attend(
         &mut self,
-        inputs: [&GpuBuffer; 2],
+        (queries, cached): (&GpuBuffer, &GpuBuffer),
         attention: &Attention,
         parts: &GpuBuffer,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        self.attend_placed(inputs, attention, [parts, mixed])
+        self.attend_placed([queries, cached], attention, [parts, mixed])
     }
 
     fn place_and_attend(
         &mut self,
         x: &GpuBuffer,
         heads: &HeadPlaces<'_, GpuBuffer>,
-        [queries, cached]: [&GpuBuffer; 2],
+        (queries, cached): (&GpuBuffer, &GpuBuffer),
         attention: &Attention,
         parts: &GpuBuffer,
         mixed: &GpuBuffer,
@@ -386,7 +385,7 @@ impl<'g> StepPass for GpuPass<'g> {
             return self.attend_next(x, heads, cached, attention, [parts, mixed]);
         }
         self.place(x, heads, queries, cached)?;
-        self.attend([queries, cached], attention, parts, mixed)
+        self.attend((queries, cached), attention, parts, mixed)
     }
 
     fn gate(

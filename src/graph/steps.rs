@@ -1,13 +1,15 @@
 //! The steps of a language model's forward pass, and the interface of back-ends that run them.
 
+mod cache_layout;
 #[cfg(not(feature = "gpu"))]
 mod no_gpu;
 
 use super::choice::{Changes, Draw};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
+pub(crate) use cache_layout::{BufferCache, CacheLayout, StepCache};
 
 /// The largest number of elements of a head for which back-ends have kernels.
 const MAX_HEAD: usize = 256;
@@ -40,21 +42,36 @@ pub(crate) trait StepBackend: Clone {
     type Buffer: Clone;
     /// A matrix of weights in the back-end's memory.
     type Weights;
+    /// The keys and values of a layer of a sequence.
+    type Cache: StepCache<Self>;
+    /// The memory of a cache, which steps write and read.
+    type CacheMemory;
     /// Steps that run one after the other.
-    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights>
+    type Pass<'a>: StepPass<Buffer = Self::Buffer, Weights = Self::Weights, Cache = Self::CacheMemory>
     where
         Self: 'a;
 
     /// The names of the kernels, as profiles have them.
     const KERNELS: StepKernels;
 
+    /// Whether the back-end is a GPU, for which models differ in four ways: matrices for the same rows become one, angles of
+    /// all positions are uploaded with the weights, long passes take several submissions, and tokens are chosen ahead of
+    /// the host.
+    const IS_GPU: bool = true;
+
+    /// The largest number of tokens whose logits are computed at a time: each token has a logit for every token of the
+    /// vocabulary.
+    const LOGIT_ROWS: usize = 8;
+
     /// Returns the tokens of a prompt that go through the layers at a time, at most [`MOST_BLOCK`].
     fn block(&self) -> usize;
 
     fn pass(&self) -> Result<Self::Pass<'_>>;
 
-    /// Returns the number of elements of a buffer.
-    fn len(buffer: &Self::Buffer) -> usize;
+    /// Returns a pass over tokens of a sequence, whose number no other sequence has.
+    fn sequence_pass(&self, _sequence: u64) -> Result<Self::Pass<'_>> {
+        self.pass()
+    }
 
     /// Copies the rows of matrices of `cols` columns, one after the other, from ggml's blocks.
     ///
@@ -98,9 +115,13 @@ pub(crate) struct StepKernels {
 }
 
 /// Steps that are recorded for one submission. Buffers have at least as many elements as the steps read and write.
+///
+/// Steps with the same number of rows write and read columns that lie beside each other in a buffer, so that a back-end
+/// may store the columns one after the other.
 pub(crate) trait StepPass: Sized {
     type Buffer;
     type Weights;
+    type Cache;
 
     /// Returns a buffer of `len` elements, whose contents are arbitrary.
     fn allocate(&mut self, len: usize) -> Result<Self::Buffer>;
@@ -111,7 +132,7 @@ pub(crate) trait StepPass: Sized {
     /// Copies elements to a new buffer.
     fn upload(&mut self, values: &[f32]) -> Result<Self::Buffer>;
 
-    /// Submits the steps, and returns the first `len` elements of a buffer.
+    /// Submits the steps, and returns the first `len` elements of a buffer. Without a GPU the future runs them.
     fn submit(
         self,
         read: Option<(&Self::Buffer, usize)>,
@@ -137,6 +158,25 @@ pub(crate) trait StepPass: Sized {
         norm: Option<Norm<'_, Self::Buffer>>,
     ) -> Result<()>;
 
+    /// [`multiply`](Self::multiply), and adds low-rank products of the same rows.
+    fn multiply_adapted(
+        &mut self,
+        x: &Self::Buffer,
+        weights: &Self::Weights,
+        y: Columns<'_, Self::Buffer>,
+        product: Product,
+        norm: Option<Norm<'_, Self::Buffer>>,
+        adapters: &[LowRankProduct<'_, Self::Buffer, Self::Weights>],
+    ) -> Result<()> {
+        self.multiply(x, weights, y, product, norm)?;
+        for adapter in adapters {
+            let [low, high] = adapter.products(product.rows);
+            self.multiply(x, adapter.a, adapter.between, low, norm)?;
+            self.multiply(adapter.between.0, adapter.b, adapter.y, high, None)?;
+        }
+        Ok(())
+    }
+
     /// Writes the index of the first largest of `len` elements, or of the first NaN, as the operation `argmax` does.
     fn largest(
         &mut self,
@@ -145,36 +185,50 @@ pub(crate) trait StepPass: Sized {
         index: Element<'_, Self::Buffer>,
     ) -> Result<()>;
 
-    /// Writes the row of a matrix whose number is `index`, times `scale`. A number that no row has writes nothing.
+    /// Writes the row of a matrix whose number is `index`, times `scale`. A number that no row has writes nothing. Back-ends
+    /// that are no GPUs have neither this step nor the next three.
     fn take_row(
         &mut self,
-        weights: &Self::Weights,
-        index: Element<'_, Self::Buffer>,
-        scale: f32,
-        y: &Self::Buffer,
-    ) -> Result<()>;
+        _weights: &Self::Weights,
+        _index: Element<'_, Self::Buffer>,
+        _scale: f32,
+        _y: &Self::Buffer,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Changes logits as [`Changes`] says. The tokens before the element `next` have occurred, too.
     fn change(
         &mut self,
-        changes: &Changes<Self::Buffer>,
-        next: Element<'_, Self::Buffer>,
-        logits: &Self::Buffer,
-        len: usize,
-    ) -> Result<()>;
+        _changes: &Changes<Self::Buffer>,
+        _next: Element<'_, Self::Buffer>,
+        _logits: &Self::Buffer,
+        _len: usize,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Makes the first `len` logits of tokens that are not allowed lower than all others. The words of `allowed` are those of
     /// [`Choices`](super::choice::Choices).
-    fn forbid(&mut self, allowed: &Self::Buffer, logits: &Self::Buffer, len: usize) -> Result<()>;
+    fn forbid(
+        &mut self,
+        _allowed: &Self::Buffer,
+        _logits: &Self::Buffer,
+        _len: usize,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Writes the index that a draw from `len` logits gives, or −1 where it takes more of them than the kernels rank.
     fn draw(
         &mut self,
-        logits: &Self::Buffer,
-        len: usize,
-        draw: Draw,
-        index: Element<'_, Self::Buffer>,
-    ) -> Result<()>;
+        _logits: &Self::Buffer,
+        _len: usize,
+        _draw: Draw,
+        _index: Element<'_, Self::Buffer>,
+    ) -> Result<()> {
+        no_choice()
+    }
 
     /// Adds the `len` first elements of `x` to each of `rows` rows.
     fn add(
@@ -191,14 +245,13 @@ pub(crate) trait StepPass: Sized {
         x: &Self::Buffer,
         heads: &HeadPlaces<'_, Self::Buffer>,
         queries: &Self::Buffer,
-        cached: &Self::Buffer,
+        cached: &Self::Cache,
     ) -> Result<()>;
 
-    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each. `parts` is memory for
-    /// [`Attention::parts_len`] elements.
+    /// Attention of queries to keys and values. `parts` is memory for [`Attention::parts_len`] elements.
     fn attend(
         &mut self,
-        inputs: [&Self::Buffer; 2],
+        inputs: (&Self::Buffer, &Self::Cache),
         attention: &Attention,
         parts: &Self::Buffer,
         mixed: &Self::Buffer,
@@ -209,13 +262,13 @@ pub(crate) trait StepPass: Sized {
         &mut self,
         x: &Self::Buffer,
         heads: &HeadPlaces<'_, Self::Buffer>,
-        [queries, cached]: [&Self::Buffer; 2],
+        (queries, cached): (&Self::Buffer, &Self::Cache),
         attention: &Attention,
         parts: &Self::Buffer,
         mixed: &Self::Buffer,
     ) -> Result<()> {
         self.place(x, heads, queries, cached)?;
-        self.attend([queries, cached], attention, parts, mixed)
+        self.attend((queries, cached), attention, parts, mixed)
     }
 
     /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
@@ -227,6 +280,11 @@ pub(crate) trait StepPass: Sized {
         shape: [usize; 2],
         activation: Activation,
     ) -> Result<()>;
+}
+
+/// Returns the error of a step that chooses tokens ahead of the host, where the host draws from logits.
+fn no_choice() -> Result<()> {
+    Err(Error::invalid("device", "SIMD", "a GPU to choose tokens"))
 }
 
 /// An element of a buffer, by its index.
@@ -255,7 +313,7 @@ pub(crate) struct HeadPlaces<'a, B> {
 
 /// A rotation of heads.
 pub(crate) struct HeadRotation<'a, B> {
-    /// The cosine and the sine for each position and pair.
+    /// The cosine and the sine for each position and pair: of all positions on a GPU, else of the tokens'.
     pub(crate) angles: &'a B,
     pub(crate) pairs: usize,
     pub(crate) neighbours: bool,
@@ -312,7 +370,33 @@ impl Product {
     }
 }
 
+/// A product of rows by two matrices of low rank, one after the other.
+pub(crate) struct LowRankProduct<'a, B, W> {
+    pub(crate) a: &'a W,
+    pub(crate) b: &'a W,
+    /// The factor of the product.
+    pub(crate) scale: f32,
+    /// Memory for the values between the two matrices.
+    pub(crate) between: Columns<'a, B>,
+    /// The columns that the product is added to.
+    pub(crate) y: Columns<'a, B>,
+}
+
+impl<B, W> LowRankProduct<'_, B, W> {
+    /// Returns the products of rows by each matrix.
+    fn products(&self, rows: usize) -> [Product; 2] {
+        let low = Product::of(rows);
+        let high = Product {
+            adds: true,
+            scale: self.scale,
+            ..low
+        };
+        [low, high]
+    }
+}
+
 /// Attention of tokens to the keys and values in the cache.
+#[derive(Clone, Copy)]
 pub(crate) struct Attention {
     pub(crate) tokens: usize,
     pub(crate) heads: usize,

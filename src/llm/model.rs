@@ -1,10 +1,13 @@
 //! A model: its hyperparameters, its weights, and the forward pass.
 
-/// Evaluates the code for a model on its back-end. [`CpuModel`] and [`GpuModel`] have methods of the same names.
+/// Evaluates the code for a [`BackendModel`] on its back-end: the same for all, or that for SIMD and that for GPUs.
 macro_rules! by_executor {
     ($executor:expr, $on:ident => $run:expr $(,)?) => {
+        by_executor!($executor, $on => $run, $on => $run)
+    };
+    ($executor:expr, $cpu:ident => $run_on_cpu:expr, $on:ident => $run:expr $(,)?) => {
         match &$executor {
-            crate::llm::model::Executor::Cpu($on) => $run,
+            crate::llm::model::Executor::Cpu($cpu) => $run_on_cpu,
             crate::llm::model::Executor::Gpu($on) => $run,
             #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
             crate::llm::model::Executor::Cuda($on) => $run,
@@ -14,12 +17,10 @@ macro_rules! by_executor {
 
 mod adapter;
 mod architecture;
-mod cpu;
+mod backend;
 mod explain;
 mod forward;
-mod gpu;
 mod known_keys;
-mod kv_cache;
 mod layout;
 mod metadata;
 mod rotation;
@@ -34,14 +35,13 @@ use crate::device::executor::Executor as DeviceExecutor;
 use crate::device::executor::SharedGpu;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
+use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
-use cpu::{CpuModel, CpuSequence};
+pub(super) use backend::Upload;
+use backend::{BackendModel, BackendSequence};
 pub(super) use forward::{BlockRequest, Input, Output};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
-pub(super) use gpu::Upload;
-use gpu::{GpuModel, GpuSequence};
-use kv_cache::KvCache;
 pub(super) use layout::KeptPositions;
 use std::sync::Arc;
 use steps::Steps;
@@ -59,22 +59,31 @@ pub(super) struct Model {
     identity: Arc<()>,
 }
 
+/// The file of a model, and what was read from it.
+#[derive(Clone, Copy)]
+struct ModelParts<'a> {
+    file: &'a Arc<Gguf>,
+    config: &'a Config,
+    weights: &'a Weights,
+    steps: &'a Steps,
+}
+
 /// The back-end of a model.
 #[derive(Clone, Debug)]
 enum Executor {
-    Cpu(CpuModel),
-    Gpu(Arc<GpuModel<SharedGpu>>),
+    Cpu(Arc<BackendModel<Cpu>>),
+    Gpu(Arc<BackendModel<SharedGpu>>),
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-    Cuda(Arc<GpuModel<SharedCuda>>),
+    Cuda(Arc<BackendModel<SharedCuda>>),
 }
 
 /// The memory of a sequence of tokens on its back-end.
 #[derive(Debug)]
 pub(super) enum State {
-    Cpu(Box<CpuSequence>),
-    Gpu(GpuSequence<SharedGpu>),
+    Cpu(BackendSequence<Cpu>),
+    Gpu(BackendSequence<SharedGpu>),
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-    Cuda(GpuSequence<SharedCuda>),
+    Cuda(BackendSequence<SharedCuda>),
 }
 
 /// Reads the hyperparameters of a file's model, its steps, and the positions of its weights. It checks everything that
@@ -131,14 +140,31 @@ impl Model {
             return Err(invalid("only the file's beginning was read", place));
         }
         let (config, steps, weights) = read(&file, options.context_length, options.cache_type)?;
+        let file = Arc::new(file);
+        let parts = ModelParts {
+            file: &file,
+            config: &config,
+            weights: &weights,
+            steps: &steps,
+        };
+        let executor = Executor::Cpu(Arc::new(BackendModel::on_cpu(&options.cpu(), parts)?));
         Ok(Self {
-            file: Arc::new(file),
+            file,
             config,
             weights: Arc::new(weights),
             steps: Arc::new(steps),
-            executor: Executor::Cpu(CpuModel::new(options.cpu())),
+            executor,
             identity: Arc::default(),
         })
+    }
+
+    fn parts(&self) -> ModelParts<'_> {
+        ModelParts {
+            file: &self.file,
+            config: &self.config,
+            weights: &self.weights,
+            steps: &self.steps,
+        }
     }
 
     /// Moves the model to a device's back-end. On a GPU it has a copy of the weights. Adapters and
@@ -154,12 +180,14 @@ impl Model {
             ));
         }
         self.executor = match device.executor() {
-            DeviceExecutor::Gpu(gpu) => Executor::Gpu(Arc::new(GpuModel::new(gpu, self).await?)),
+            DeviceExecutor::Gpu(gpu) => {
+                Executor::Gpu(Arc::new(BackendModel::new(gpu, self.parts()).await?))
+            }
             #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
             DeviceExecutor::Cuda(cuda) => {
-                Executor::Cuda(Arc::new(GpuModel::new(cuda, self).await?))
+                Executor::Cuda(Arc::new(BackendModel::new(cuda, self.parts()).await?))
             }
-            _ => Executor::Cpu(CpuModel::new(device.cpu())),
+            _ => Executor::Cpu(Arc::new(BackendModel::on_cpu(&device.cpu(), self.parts())?)),
         };
         self.identity = Arc::default();
         Ok(())

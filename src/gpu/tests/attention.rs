@@ -43,7 +43,7 @@ fn attended(gpu: &Arc<Gpu>, queries: &[f32], cached: &[f32], attention: &Attenti
         let mut pass = StepBackend::pass(gpu).unwrap();
         let inputs = [queries, cached].map(|values| pass.upload(values).unwrap());
         let mixed = pass.allocate(queries.len()).unwrap();
-        let inputs = inputs.each_ref();
+        let inputs = (&inputs[0], &inputs[1]);
         let parts = pass.allocate(Attention::parts_len(attention.head_len));
         let parts = parts.unwrap();
         pass.attend(inputs, attention, &parts, &mixed).unwrap();
@@ -173,12 +173,12 @@ fn attended_next(
             cache_type: attention.cache_type,
         };
         if in_one {
-            let memory = [&queries, &cached];
+            let memory = (&queries, &cached);
             pass.place_and_attend(&x, &heads, memory, attention, &parts, &mixed)
                 .unwrap();
         } else {
             pass.place(&x, &heads, &queries, &cached).unwrap();
-            pass.attend([&queries, &cached], attention, &parts, &mixed)
+            pass.attend((&queries, &cached), attention, &parts, &mixed)
                 .unwrap();
         }
         let reading = pass.submit(Some((&mixed, len))).unwrap();

@@ -2,11 +2,10 @@
 //! compiled for it as for the others.
 
 use super::{
-    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepBackend, StepKernels,
-    StepPass,
+    Activation, Attention, BufferCache, Columns, Element, HeadPlaces, Norm, Product, StepBackend,
+    StepKernels, StepPass,
 };
 use crate::error::Result;
-use crate::graph::choice::{Changes, Draw};
 use crate::tensor::ggml::WeightType;
 use std::convert::Infallible;
 use std::future::Ready;
@@ -15,6 +14,8 @@ use std::future::Ready;
 impl StepBackend for Infallible {
     type Buffer = Infallible;
     type Weights = Infallible;
+    type Cache = BufferCache<Infallible>;
+    type CacheMemory = Infallible;
     type Pass<'a> = Infallible;
 
     const KERNELS: StepKernels = StepKernels {
@@ -33,10 +34,6 @@ impl StepBackend for Infallible {
 
     fn pass(&self) -> Result<Infallible> {
         match *self {}
-    }
-
-    fn len(buffer: &Infallible) -> usize {
-        match *buffer {}
     }
 
     fn weights(&self, _: WeightType, _: &[&[u8]], _: usize) -> Ready<Result<Infallible>> {
@@ -61,6 +58,7 @@ macro_rules! never_called {
 impl StepPass for Infallible {
     type Buffer = Infallible;
     type Weights = Infallible;
+    type Cache = Infallible;
 
     fn allocate(&mut self, _: usize) -> Result<Infallible> {
         match *self {}
@@ -79,13 +77,9 @@ impl StepPass for Infallible {
         norm(&Infallible, Norm<'_, Infallible>, &Infallible, usize);
         multiply(&Infallible, &Infallible, Columns<'_, Infallible>, Product, Option<Norm<'_, Infallible>>);
         largest(&Infallible, usize, Element<'_, Infallible>);
-        take_row(&Infallible, Element<'_, Infallible>, f32, &Infallible);
-        change(&Changes<Infallible>, Element<'_, Infallible>, &Infallible, usize);
-        forbid(&Infallible, &Infallible, usize);
-        draw(&Infallible, usize, Draw, Element<'_, Infallible>);
         add((&Infallible, usize), Columns<'_, Infallible>, usize);
         place(&Infallible, &HeadPlaces<'_, Infallible>, &Infallible, &Infallible);
-        attend([&Infallible; 2], &Attention, &Infallible, &Infallible);
+        attend((&Infallible, &Infallible), &Attention, &Infallible, &Infallible);
         gate(&Infallible, &Infallible, [usize; 2], Activation);
     }
 }

@@ -1,7 +1,7 @@
 //! Low-rank matrices that are added to a model's weights as it runs (`LoRA`, Hu et al. 2021).
 
 use super::Model;
-use super::gpu::GpuAdapter;
+use super::backend::BackendAdapter;
 use super::rotation::Pairs;
 use crate::alloc::try_zeros;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
@@ -9,6 +9,7 @@ use crate::cuda::SharedCuda;
 use crate::device::executor::SharedGpu;
 use crate::error::{Error, Result};
 use crate::llm::gguf::invalid;
+use crate::simd::Cpu;
 use std::sync::Arc;
 
 /// Ranks are padded with zeros to a multiple of this number, because a GPU's kernels multiply eight elements at a time.
@@ -45,10 +46,10 @@ pub(in crate::llm) struct Adapter {
 /// The parts by the number of their matrix.
 #[derive(Debug)]
 pub(super) enum Parts {
-    Cpu(Vec<Option<Part>>),
-    Gpu(GpuAdapter<SharedGpu>),
+    Cpu(BackendAdapter<Cpu>),
+    Gpu(BackendAdapter<SharedGpu>),
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-    Cuda(GpuAdapter<SharedCuda>),
+    Cuda(BackendAdapter<SharedCuda>),
 }
 
 /// An adapter with the factor by which its products are multiplied.
@@ -105,7 +106,11 @@ impl Model {
                 }
             }
         }
-        let parts = by_executor!(self.executor, on => on.adapter(&self.weights, parts).await?);
+        let parts = by_executor!(
+            self.executor,
+            _cpu => BackendAdapter::on_cpu(&self.weights, parts),
+            gpu => gpu.adapter(&self.weights, parts).await?,
+        );
         let identity = self.identity.clone();
         Ok(Adapter { identity, parts })
     }
@@ -178,15 +183,5 @@ impl LowRank {
             to[..self.rank].copy_from_slice(from);
         }
         Ok(Part { rank, a, b })
-    }
-}
-
-impl Adapter {
-    /// The part of a matrix on the CPU.
-    pub(super) fn on_cpu(&self, matrix: usize) -> Option<&Part> {
-        let Parts::Cpu(parts) = &self.parts else {
-            return None;
-        };
-        parts.get(matrix)?.as_ref()
     }
 }

@@ -4,13 +4,24 @@ use super::Model;
 use super::steps::{Slot, Step};
 use super::weights::Weight;
 use crate::device::Backend;
-use crate::graph::steps::Activation;
+use crate::graph::steps::{Activation, StepBackend};
 use crate::llm::ModelStep;
+use crate::simd::Cpu;
 
 impl Model {
     /// Returns the steps of one decoded token as its back-end runs them.
     pub(crate) fn explain(&self) -> Vec<ModelStep> {
-        by_executor!(self.executor, on => on.explain(self))
+        by_executor!(self.executor, _cpu => self.explain_on_cpu(), gpu => gpu.explain(self))
+    }
+
+    fn explain_on_cpu(&self) -> Vec<ModelStep> {
+        let mut steps = vec![self.explain_embedding()];
+        for (layer, all) in self.steps.layers.iter().enumerate() {
+            let all = all.iter();
+            steps.extend(all.map(|&step| self.explain_step(step, Some(layer))));
+        }
+        steps.extend(self.steps.end.map(|step| self.explain_step(step, None)));
+        steps
     }
 
     /// The lookup of the token's embedding, which every back-end does on the CPU.
@@ -46,15 +57,19 @@ impl Model {
             | Step::Attend { .. }
             | Step::Activate(_) => None,
         };
+        let kernels = <Cpu as StepBackend>::KERNELS;
         let (kernel, shape) = match step {
-            Step::Norm { to, .. } => ("rms_norm", vec![len(to)]),
+            Step::Norm { to, .. } => (kernels.norm, vec![len(to)]),
             Step::Multiply { .. } => (
                 "multiply_blocks",
                 matrix.map_or(Vec::new(), |weight| vec![weight.rows, weight.cols]),
             ),
-            Step::AddVector { to, .. } | Step::Add { to, .. } => ("add", vec![len(to)]),
-            Step::Place { .. } => ("place", heads(&[Slot::Queries, Slot::Keys, Slot::Values])),
-            Step::Attend { .. } => ("attention", heads(&[Slot::Mixed])),
+            Step::AddVector { to, .. } | Step::Add { to, .. } => (kernels.add, vec![len(to)]),
+            Step::Place { .. } => (
+                kernels.place[0],
+                heads(&[Slot::Queries, Slot::Keys, Slot::Values]),
+            ),
+            Step::Attend { .. } => (kernels.attend[0], heads(&[Slot::Mixed])),
             Step::Activate(activation) => (gated(activation), vec![len(Slot::Gated)]),
         };
         ModelStep {

@@ -1,5 +1,6 @@
 //! The forward pass: blocks of tokens through all layers.
 
+use super::backend::BackendModel;
 use super::steps::Slot;
 use super::{KeptPositions, Model, Scaled, State};
 use crate::error::{Error, Result};
@@ -143,12 +144,16 @@ impl Model {
         state: &mut State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        by_executor!(self.executor, on => on.read(self, state, request).await)
+        by_executor!(
+            self.executor,
+            cpu => cpu.read_at_once(self, state, request).await,
+            gpu => gpu.read(self, state, request).await,
+        )
     }
 
     /// Returns the most tokens that [`Model::choose`] chooses; none where the executor has no kernels for it.
     pub(crate) fn ahead(&self) -> usize {
-        by_executor!(self.executor, on => on.ahead(self))
+        by_executor!(self.executor, _cpu => 0, gpu => gpu.ahead(self))
     }
 
     /// Reads a token after the first `first` ones and chooses the next one, reads that, and so on; returns the chosen
@@ -171,7 +176,11 @@ impl Model {
             output: Output::Largest,
             adapters,
         };
-        by_executor!(self.executor, on => on.choose(self, state, &request, choices).await)
+        by_executor!(
+            self.executor,
+            _cpu => Err(foreign()),
+            gpu => gpu.choose(self, state, &request, choices).await,
+        )
     }
 
     /// Returns the keys and values of a sequence's first tokens, as words: for each layer and each head its keys, position
@@ -180,7 +189,11 @@ impl Model {
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`; `Foreign` for another model's memory.
     pub(crate) async fn export(&self, state: &State, kept: KeptPositions) -> Result<Vec<f32>> {
-        by_executor!(self.executor, on => on.export(&self.config, state, kept).await)
+        by_executor!(
+            self.executor,
+            _cpu => BackendModel::export_at_once(&self.config, state, kept),
+            gpu => gpu.export(&self.config, state, kept).await,
+        )
     }
 
     /// Replaces the keys and values of a sequence by those of the same positions that [`Model::export`] returned.
@@ -193,7 +206,11 @@ impl Model {
         kept: KeptPositions,
         values: &[f32],
     ) -> Result<()> {
-        by_executor!(self.executor, on => on.import(&self.config, state, kept, values).await)
+        by_executor!(
+            self.executor,
+            _cpu => BackendModel::import_at_once(&self.config, state, kept, values),
+            gpu => gpu.import(&self.config, state, kept, values).await,
+        )
     }
 
     /// Checks whether tokens can be read after the first `first` ones.

@@ -4,7 +4,7 @@
 //! form a ring, in which a new position replaces one that no token sees any more.
 
 use super::Config;
-use crate::graph::steps::MOST_BLOCK;
+use crate::graph::steps::{CacheLayout, MOST_BLOCK};
 use std::ops::Range;
 
 /// The positions before its window that a layer keeps: a block of tokens is written before the first of them attends.
@@ -43,61 +43,37 @@ impl Config {
         kept.oldest <= kept.len && kept.len - kept.oldest <= room
     }
 
-    /// Returns the positions of `kept` that a layer has.
-    pub(super) fn positions(&self, layer: usize, kept: KeptPositions) -> Range<usize> {
-        self.ring_of(layer).map_or(0, |_| kept.oldest)..kept.len
+    /// Returns the layout of a layer's keys and values.
+    pub(super) fn cache_layout(&self, layer: usize) -> CacheLayout {
+        CacheLayout {
+            heads: self.kv_heads,
+            head_len: self.head_len,
+            cache_type: self.cache_type,
+            room: self.room(layer),
+            capacity: self.capacity,
+        }
+    }
+
+    /// Returns the positions of `kept` that a layer has, and the number of words of their keys and values, saturating.
+    pub(super) fn layer_words(&self, layer: usize, kept: KeptPositions) -> (Range<usize>, usize) {
+        let positions = self.ring_of(layer).map_or(0, |_| kept.oldest)..kept.len;
+        let words = self.cache_layout(layer).words(positions.len());
+        (positions, words)
     }
 
     /// Returns the number of words of the keys and values of some positions in all layers, saturating.
     pub(crate) fn kept_words(&self, kept: KeptPositions) -> usize {
-        let of_position = 2 * self.kv_heads * self.cached_row();
-        let words = (0..self.layers).map(|layer| {
-            self.positions(layer, kept)
-                .len()
-                .saturating_mul(of_position)
-        });
+        let words = (0..self.layers).map(|layer| self.layer_words(layer, kept).1);
         words.fold(0, usize::saturating_add)
-    }
-
-    /// Returns where the rows of the positions of `kept` lie in a layer's ring, in words: head by head of the keys, then of
-    /// the values, two ranges each.
-    pub(super) fn ranges(
-        &self,
-        layer: usize,
-        kept: KeptPositions,
-    ) -> impl Iterator<Item = Range<usize>> {
-        let (room, row, positions) = (
-            self.room(layer),
-            self.cached_row(),
-            self.positions(layer, kept),
-        );
-        let first = positions.start % room;
-        let end = first + positions.len();
-        let parts = [first..end.min(room), 0..end.saturating_sub(room)];
-        let heads = 0..2 * self.kv_heads;
-        heads.flat_map(move |head| {
-            let place = move |position: usize| (head * room + position) * row;
-            let parts = parts.clone();
-            parts.map(move |part| place(part.start)..place(part.end))
-        })
-    }
-
-    /// Returns the number of words of a layer's keys, which is that of its values, saturating.
-    pub(super) fn layer_words(&self, layer: usize) -> usize {
-        let sizes = [self.room(layer), self.cached_row()];
-        sizes.into_iter().fold(self.kv_heads, usize::saturating_mul)
-    }
-
-    /// Returns the number of words of a head's keys at a position.
-    pub(super) fn cached_row(&self) -> usize {
-        self.cache_type.words(self.head_len)
     }
 
     /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
     pub(crate) fn session_bytes(&self) -> usize {
-        let words = (0..self.layers).map(|layer| self.layer_words(layer));
-        let words = words.fold(0, usize::saturating_add);
-        words.saturating_mul(2 * size_of::<f32>())
+        let layouts = (0..self.layers).map(|layer| self.cache_layout(layer));
+        let words = layouts.map(|layout| layout.words(layout.room));
+        words
+            .fold(0, usize::saturating_add)
+            .saturating_mul(size_of::<f32>())
     }
 
     /// Returns the length of a token's queries and the length of its keys.

@@ -1,7 +1,6 @@
 //! Rotary position embedding.
 
 use crate::ops::rope::{cosine_and_sine, frequency};
-use crate::simd::rotate;
 use std::ops::Range;
 
 /// The elements of a head that are rotated together.
@@ -59,12 +58,6 @@ impl Rotation {
             }
         }
         angles
-    }
-
-    /// Rotates a head by the angles of its position.
-    pub(super) fn apply(&self, head: &mut [f32], angles: &[[f32; 2]]) {
-        let interleaved = self.pairs == Pairs::Neighbours;
-        rotate(interleaved, &mut head[..self.rotated], angles);
     }
 }
 

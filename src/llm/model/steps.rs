@@ -145,55 +145,6 @@ impl Steps {
     }
 }
 
-/// A pass over a block of tokens on a back-end, which has a method for each step.
-pub(super) trait StepRunner {
-    /// Runs [`Step::Norm`].
-    fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()>;
-
-    /// Runs [`Step::Multiply`].
-    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()>;
-
-    /// Runs [`Step::AddVector`].
-    fn add_vector(&mut self, vector: VectorId, to: Slot) -> Result<()>;
-
-    /// Runs [`Step::Add`].
-    fn add(&mut self, from: Slot, to: Slot) -> Result<()>;
-
-    /// Runs [`Step::Place`].
-    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()>;
-
-    /// Runs [`Step::Attend`].
-    fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()>;
-
-    /// Runs [`Step::Activate`].
-    fn activate(&mut self, activation: Activation) -> Result<()>;
-
-    /// Runs a step.
-    ///
-    /// # Errors
-    /// `OutOfMemory`; on a GPU also `LimitExceeded` and `DeviceLost`.
-    fn step(&mut self, step: Step) -> Result<()> {
-        match step {
-            Step::Norm { from, gain, to } => self.norm(from, gain, to),
-            Step::Multiply {
-                from,
-                weight,
-                to,
-                adds,
-            } => self.multiply(from, weight, to, adds),
-            Step::AddVector { vector, to } => self.add_vector(vector, to),
-            Step::Add { from, to } => self.add(from, to),
-            Step::Place {
-                gains,
-                rotation,
-                layer,
-            } => self.place(gains, rotation, layer),
-            Step::Attend { layer, window } => self.attend(layer, window),
-            Step::Activate(activation) => self.activate(activation),
-        }
-    }
-}
-
 struct Builder<'a> {
     file: &'a Gguf,
     config: &'a Config,

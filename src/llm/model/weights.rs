@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::steps::{VectorId, WeightId};
+use crate::cpu::SharedBlocks;
 use crate::error::Result;
 use crate::llm::WeightType;
 use crate::llm::gguf::{Gguf, invalid};
@@ -65,7 +66,7 @@ impl Weight {
 
     /// The matrix in the file that it was found in.
     pub(super) fn matrix<'a>(&self, file: &'a Gguf) -> Result<BlockMatrix<'a>> {
-        let data = self.bytes(file);
+        let data = file.slice(self.range.clone());
         let matrix = BlockMatrix::new(self.kind, data, self.rows, self.cols);
         matrix.ok_or_else(|| {
             invalid(
@@ -80,10 +81,24 @@ impl Weight {
         // All of the file is in memory.
         (self.range.end - self.range.start) as usize
     }
+}
 
-    /// The blocks in the file that it was found in.
-    pub(super) fn bytes<'a>(&self, file: &'a Gguf) -> &'a [u8] {
-        file.slice(self.range.clone())
+/// The blocks of a matrix in its file.
+pub(super) struct FileBlocks {
+    file: Arc<Gguf>,
+    range: Range<u64>,
+}
+
+impl FileBlocks {
+    pub(super) fn shared(file: &Arc<Gguf>, range: Range<u64>) -> Arc<dyn SharedBlocks> {
+        let file = file.clone();
+        Arc::new(Self { file, range })
+    }
+}
+
+impl SharedBlocks for FileBlocks {
+    fn bytes(&self) -> &[u8] {
+        self.file.slice(self.range.clone())
     }
 }
 

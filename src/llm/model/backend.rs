@@ -1,50 +1,52 @@
-//! The forward pass on a GPU, by whichever interface.
+//! The forward pass on a back-end.
 
 mod adapter;
-mod backend;
 mod choose;
+mod cpu;
 mod explain;
 mod join;
 mod sequence;
 mod slots;
 mod upload;
+mod variants;
 
 use super::forward::foreign;
 use super::rotation::Pairs;
-use super::steps::{Slot, Step, StepRunner, VectorId, WeightId};
-use super::{Block, BlockRequest, Model, Output, Scaled, State};
+use super::steps::{Slot, Step, VectorId, WeightId};
+use super::{Block, BlockRequest, Model, ModelParts, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepPass,
+    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepCache,
+    StepPass,
 };
-pub(super) use adapter::GpuAdapter;
-pub(super) use backend::ModelBackend;
+pub(super) use adapter::BackendAdapter;
 use join::{groups, join};
-pub(in crate::llm) use sequence::GpuSequence;
-use slots::{LOGIT_ROWS, Slots};
+pub(in crate::llm) use sequence::BackendSequence;
+use slots::Slots;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::llm) use upload::Upload;
+pub(super) use variants::ModelBackend;
 
-/// A model's weights on a GPU, and memory for the values of a pass.
-pub(super) struct GpuModel<B: StepBackend> {
-    gpu: B,
+/// A model's weights on a back-end, and memory for the values of a pass.
+pub(super) struct BackendModel<B: StepBackend> {
+    backend: B,
     /// The steps of each layer, with successive matrices for the same rows as one.
     layers: Vec<Vec<Step>>,
     /// The numbers of the matrices that became one.
     joined: Vec<Vec<usize>>,
-    /// The matrices by number; `None` if another matrix holds its rows.
+    /// The matrices by number; `None` if another matrix holds its rows, and for an embedding that gives no logits.
     matrices: Vec<Option<B::Weights>>,
     vectors: Vec<B::Buffer>,
-    /// The cosines and sines of each rotation for all positions of a session.
-    angles: [B::Buffer; 2],
+    /// The cosines and sines of each rotation for all positions of a session; `None` where each pass writes its own.
+    angles: Option<[B::Buffer; 2]>,
     /// Unused memory for the values of passes. Each read takes a set, since several threads may read.
     slots: Mutex<Vec<Slots<B>>>,
 }
 
-impl<B: StepBackend> std::fmt::Debug for GpuModel<B> {
+impl<B: StepBackend> std::fmt::Debug for BackendModel<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "GpuModel({} layers)", self.layers.len())
+        write!(f, "BackendModel({} layers)", self.layers.len())
     }
 }
 
@@ -54,75 +56,85 @@ fn layers_at_once(count: usize, tokens: usize, block: usize) -> usize {
     (count * block / (4 * tokens.max(1))).max(1)
 }
 
-impl<B: ModelBackend> GpuModel<B> {
+impl<B: ModelBackend> BackendModel<B> {
     /// Returns the tokens that go through the layers at a time.
     pub(super) fn block(&self) -> usize {
-        self.gpu.block()
+        self.backend.block()
     }
 
     /// Copies the weights of a model to a GPU.
     ///
     /// # Errors
     /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`.
-    pub(super) async fn new(gpu: &B, model: &Model) -> Result<Self> {
-        let weights = &model.weights;
-        let (_, joined) = join(&model.steps, weights);
+    pub(super) async fn new(gpu: &B, model: ModelParts<'_>) -> Result<Self> {
+        let weights = model.weights;
+        let (_, joined) = join::<B>(model.steps, weights);
         let mut matrices = Vec::new();
         for (weight, rows) in weights.matrices.iter().zip(groups(weights, &joined)) {
-            let blocks = rows.iter().map(|&row| &weights.matrices[row]);
-            let blocks: Vec<&[u8]> = blocks.map(|weight| weight.bytes(&model.file)).collect();
+            let blocks = rows.iter().map(|&row| weights.matrices[row].range.clone());
+            let blocks: Vec<&[u8]> = blocks.map(|range| model.file.slice(range)).collect();
             matrices.push(if blocks.is_empty() {
                 None
             } else {
                 Some(gpu.weights(weight.kind, &blocks, weight.cols).await?)
             });
         }
-        Self::with_matrices(gpu, model, matrices).await
+        let (on_gpu, writing) = Self::with_matrices(gpu, model, matrices)?;
+        writing.await?;
+        Ok(on_gpu)
     }
 
-    /// Copies the vectors of a model to a GPU that has its matrices, by number.
-    async fn with_matrices(
-        gpu: &B,
-        model: &Model,
+    /// Copies the vectors of a model to a back-end that has its matrices, by number. On a GPU they are there when the future
+    /// is.
+    fn with_matrices(
+        backend: &B,
+        model: ModelParts<'_>,
         matrices: Vec<Option<B::Weights>>,
-    ) -> Result<Self> {
-        let (config, weights) = (&model.config, &model.weights);
-        let (layers, joined) = join(&model.steps, weights);
-        let angles = config.rotations.each_ref();
-        let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
+    ) -> Result<(Self, impl Future<Output = Result<Vec<f32>>>)> {
+        let ModelParts {
+            config, weights, ..
+        } = model;
+        let (layers, joined) = join::<B>(model.steps, weights);
         let (vectors, angles, slots, writing) = {
-            let mut pass = gpu.pass()?;
+            let mut pass = backend.pass()?;
             let vectors = weights.vectors.iter().map(|vector| pass.upload(vector));
             let vectors = vectors.collect::<Result<Vec<_>>>()?;
-            let angles = [
-                pass.upload(angles[0].as_flattened())?,
-                pass.upload(angles[1].as_flattened())?,
-            ];
+            let angles = if B::IS_GPU {
+                let angles = config.rotations.each_ref();
+                let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
+                Some([
+                    pass.upload(angles[0].as_flattened())?,
+                    pass.upload(angles[1].as_flattened())?,
+                ])
+            } else {
+                None
+            };
             let lens = Slot::lens(config, weights.vocabulary());
-            let slots = Slots::new(lens, [gpu.block(), config.head_len], &mut pass)?;
+            let sizes = [backend.block(), config.head_len];
+            let slots = Slots::new(lens, sizes, angles.as_ref(), &mut pass)?;
             (vectors, angles, slots, pass.submit(None)?)
         };
-        writing.await?;
-        Ok(Self {
-            gpu: gpu.clone(),
+        let model = Self {
+            backend: backend.clone(),
             layers,
             joined,
             matrices,
             vectors,
             angles,
             slots: Mutex::new(vec![slots]),
-        })
+        };
+        Ok((model, writing))
     }
 
     /// Allocates the memory of a sequence.
     pub(super) fn state(&self, model: &Model) -> Result<State> {
         let config = &model.config;
-        let mut pass = self.gpu.pass()?;
-        let lens = (0..config.layers).map(|layer| config.layer_words(layer).saturating_mul(2));
-        let layers = lens.map(|len| pass.allocate(len));
+        let mut pass = self.backend.pass()?;
+        let layouts = (0..config.layers).map(|layer| config.cache_layout(layer));
+        let layers = layouts.map(|layout| B::Cache::new(layout, &mut pass));
         layers
             .collect::<Result<_>>()
-            .map(|layers| B::state(GpuSequence(layers)))
+            .map(|layers| B::state(BackendSequence::new(layers)))
     }
 
     /// Reads a block of tokens, and returns their requested results.
@@ -149,7 +161,7 @@ impl<B: ModelBackend> GpuModel<B> {
         }
         let lens = Slot::lens(&model.config, model.vocabulary());
         let sizes = [self.block(), model.config.head_len];
-        Slots::new(lens, sizes, &mut self.gpu.pass()?)
+        Slots::new(lens, sizes, self.angles.as_ref(), &mut self.backend.pass()?)
     }
 
     async fn read_by(
@@ -159,10 +171,44 @@ impl<B: ModelBackend> GpuModel<B> {
         state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
+        let recorded = self.record(slots, model, state, request)?;
+        for submitted in recorded.before {
+            submitted.await?;
+        }
+        let mut results = recorded.last.await?;
+        let mut block = recorded.block;
+        let (tokens, output) = (request.tokens(model.config.width), request.output);
+        if !matches!(output, Output::Logits(_)) {
+            return Ok(results);
+        }
+        loop {
+            block.skipped += block.tokens;
+            if block.skipped >= tokens {
+                return Ok(results);
+            }
+            block.tokens = (tokens - block.skipped).min(B::LOGIT_ROWS);
+            let submitted = {
+                let sequence = B::sequence(state).ok_or_else(foreign)?;
+                let mut pass = Pass::new(self, slots, model, sequence, request.adapters, block)?;
+                pass.end(block, output)?;
+                let read = pass.rows(output.slot());
+                pass.recorder.submit(Some(read))?
+            };
+            results.extend(submitted.await?);
+        }
+    }
+
+    /// Submits the steps of a block.
+    fn record<'a>(
+        &'a self,
+        slots: &'a Slots<B>,
+        model: &'a Model,
+        state: &'a State,
+        request: &BlockRequest<'a>,
+    ) -> Result<Recorded<impl Future<Output = Result<Vec<f32>>>>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let width = model.config.width;
         let (tokens, output) = (request.tokens(width), request.output);
-        let slot = output.slot();
         let mut block = Block {
             first: request.first,
             tokens,
@@ -172,59 +218,50 @@ impl<B: ModelBackend> GpuModel<B> {
         model.embed(request.input, &mut embedded)?;
         let new_pass = |block| Pass::new(self, slots, model, sequence, request.adapters, block);
         let mut before = Vec::new();
-        // What is recorded lives between two awaits.
-        let submitted = {
-            let mut pass = new_pass(block)?;
-            let residual = slots.own(Slot::Residual);
-            pass.recorder.write(&embedded, residual)?;
-            let layers = &self.layers[request.layers.clone()];
-            let at_once = layers_at_once(layers.len(), tokens, self.block());
-            for (index, layer) in layers.iter().enumerate() {
-                if index > 0 && index.is_multiple_of(at_once) {
-                    before.push(pass.recorder.submit(None)?);
-                    pass = new_pass(block)?;
-                }
-                pass.run(layer)?;
+        let mut pass = new_pass(block)?;
+        pass.recorder.write(&embedded, slots.own(Slot::Residual))?;
+        let layers = &self.layers[request.layers.clone()];
+        let at_once = layers_at_once(layers.len(), tokens, self.block());
+        for (index, layer) in layers.iter().enumerate() {
+            if B::IS_GPU && index > 0 && index.is_multiple_of(at_once) {
+                before.push(pass.recorder.submit(None)?);
+                pass = new_pass(block)?;
             }
-            block = block.last(output.rows(tokens));
-            if slot == Slot::Logits {
-                block.tokens = block.tokens.min(LOGIT_ROWS);
-            }
-            pass.end(block, output)?;
-            let read = match output {
-                Output::Largest => pass.choose(None, None, 0)?,
-                _ => pass.rows(slot),
-            };
-            pass.recorder.submit(Some(read))?
+            pass.run(layer)?;
+        }
+        block = block.last(output.rows(tokens));
+        if output.slot() == Slot::Logits {
+            block.tokens = block.tokens.min(B::LOGIT_ROWS);
+        }
+        pass.end(block, output)?;
+        let read = match output {
+            Output::Largest => pass.choose(None, None, 0)?,
+            _ => pass.rows(output.slot()),
         };
-        for submitted in before {
-            submitted.await?;
-        }
-        let mut results = submitted.await?;
-        let is_whole = !matches!(output, Output::Logits(_));
-        loop {
-            block.skipped += block.tokens;
-            if is_whole || block.skipped >= tokens {
-                return Ok(results);
-            }
-            block.tokens = (tokens - block.skipped).min(LOGIT_ROWS);
-            let submitted = {
-                let mut pass = new_pass(block)?;
-                pass.end(block, output)?;
-                let read = pass.rows(slot);
-                pass.recorder.submit(Some(read))?
-            };
-            results.extend(submitted.await?);
-        }
+        let last = pass.recorder.submit(Some(read))?;
+        Ok(Recorded {
+            before,
+            last,
+            block,
+        })
     }
+}
+
+/// The submissions of a block. A pass that records them may live between two awaits only.
+struct Recorded<F> {
+    before: Vec<F>,
+    /// Gives the first results.
+    last: F,
+    /// The rows of these results.
+    block: Block,
 }
 
 /// Steps over a block of tokens.
 struct Pass<'a, B: ModelBackend> {
-    on: &'a GpuModel<B>,
+    on: &'a BackendModel<B>,
     slots: &'a Slots<B>,
     model: &'a Model,
-    sequence: &'a GpuSequence<B>,
+    sequence: &'a BackendSequence<B>,
     adapters: &'a [Scaled],
     block: Block,
     recorder: B::Pass<'a>,
@@ -243,13 +280,21 @@ struct PendingNorm<'a, T> {
 
 impl<'a, B: ModelBackend> Pass<'a, B> {
     fn new(
-        on: &'a GpuModel<B>,
+        on: &'a BackendModel<B>,
         slots: &'a Slots<B>,
         model: &'a Model,
-        sequence: &'a GpuSequence<B>,
+        sequence: &'a BackendSequence<B>,
         adapters: &'a [Scaled],
         block: Block,
     ) -> Result<Self> {
+        let mut recorder = on.backend.sequence_pass(sequence.id)?;
+        if on.angles.is_none() {
+            let positions = block.first..block.first + block.tokens;
+            for (rotation, to) in model.config.rotations.iter().zip(&slots.angles) {
+                let angles = rotation.angles(positions.clone());
+                recorder.write(angles.as_flattened(), to)?;
+            }
+        }
         Ok(Self {
             on,
             slots,
@@ -257,7 +302,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             sequence,
             adapters,
             block,
-            recorder: on.gpu.pass()?,
+            recorder,
             pending: None,
             heads: None,
         })
@@ -320,7 +365,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     fn gates(&self, weight: WeightId) -> bool {
         let weights = self.on.matrices[weight.0].as_ref();
         self.adapters.is_empty()
-            && weights.is_some_and(|weights| self.on.gpu.gates(weights, self.block.tokens))
+            && weights.is_some_and(|weights| self.on.backend.gates(weights, self.block.tokens))
     }
 
     fn multiply_by(
@@ -334,24 +379,19 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         let Some(weights) = &on.matrices[weight.0] else {
             return Ok(());
         };
-        let pending = self.pending.as_ref().filter(|_| from == Slot::Normed);
+        let pending = self.pending.as_ref();
+        let pending = pending.filter(|_| B::IS_GPU && from == Slot::Normed);
         let (from, norm) = match pending {
             Some(PendingNorm { from, norm, .. }) => (*from, Some(*norm)),
             None => (from, None),
         };
-        let (from, (to, mut column, columns)) = (self.slots.own(from), self.slots.get(to));
-        let result = (to, column, columns);
-        self.recorder
-            .multiply(from, weights, result, product, norm)?;
+        let (from, to) = (self.slots.own(from), self.slots.get(to));
         if self.adapters.is_empty() {
-            return Ok(());
+            return self.recorder.multiply(from, weights, to, product, norm);
         }
-        let joined = on.joined.iter().find(|rows| rows.contains(&weight.0));
-        for &matrix in joined.map_or(&[weight.0][..], Vec::as_slice) {
-            self.adapt(matrix, (from, norm), (to, column, columns))?;
-            column += self.model.weights.matrices[matrix].rows;
-        }
-        Ok(())
+        let adapters = self.low_rank_products(weight, to);
+        self.recorder
+            .multiply_adapted(from, weights, to, product, norm, &adapters)
     }
 
     fn places(
@@ -362,7 +402,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     ) -> HeadPlaces<'a, B::Buffer> {
         let (config, on) = (&self.model.config, self.on);
         let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
-        let angles = &on.angles[rotation];
+        let angles = &self.slots.angles[rotation];
         let rotation = &config.rotations[rotation];
         HeadPlaces {
             tokens: self.block.tokens,
@@ -382,7 +422,41 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     }
 }
 
-impl<B: ModelBackend> StepRunner for Pass<'_, B> {
+impl<B: ModelBackend> Pass<'_, B> {
+    /// Records a step.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `LimitExceeded` and `DeviceLost`.
+    fn step(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Norm { from, gain, to } => self.norm(from, gain, to),
+            Step::Multiply {
+                from,
+                weight,
+                to,
+                adds,
+            } => {
+                let product = Product {
+                    adds,
+                    ..Product::of(self.block.tokens)
+                };
+                self.multiply_by(from, weight, to, product)
+            }
+            Step::AddVector { vector, to } => self.add_vector(vector, to),
+            Step::Add { from, to } => self.add(from, to),
+            Step::Place {
+                gains,
+                rotation,
+                layer,
+            } => {
+                self.heads = Some(self.places(gains, rotation, layer));
+                Ok(())
+            }
+            Step::Attend { layer, window } => self.attend(layer, window),
+            Step::Activate(activation) => self.activate(activation),
+        }
+    }
+
     fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()> {
         let norm = Norm {
             gain: &self.on.vectors[gain.0],
@@ -395,18 +469,10 @@ impl<B: ModelBackend> StepRunner for Pass<'_, B> {
         };
         // Norms of results are added to the residual; the others precede products.
         self.pending = Some(PendingNorm { from, norm, to });
-        if from == Slot::Residual && self.block.tokens < self.on.gpu.tiled_from() {
+        if from == Slot::Residual && self.block.tokens < self.on.backend.tiled_from() {
             return Ok(());
         }
         self.normalise()
-    }
-
-    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()> {
-        let product = Product {
-            adds,
-            ..Product::of(self.block.tokens)
-        };
-        self.multiply_by(from, weight, to, product)
     }
 
     fn add_vector(&mut self, vector: VectorId, to: Slot) -> Result<()> {
@@ -421,11 +487,6 @@ impl<B: ModelBackend> StepRunner for Pass<'_, B> {
         let len = self.block.tokens * slots.len(to);
         let from = (slots.own(from), len);
         self.recorder.add(from, (slots.own(to), 0, len), 1)
-    }
-
-    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {
-        self.heads = Some(self.places(gains, rotation, layer));
-        Ok(())
     }
 
     /// Records the attention to a layer's cache, after its heads were placed there.
@@ -449,7 +510,10 @@ impl<B: ModelBackend> StepRunner for Pass<'_, B> {
         self.recorder.place_and_attend(
             slots.own(Slot::Queries),
             &heads,
-            [slots.own(Slot::Rotated), &self.sequence.0[layer]],
+            (
+                slots.own(Slot::Rotated),
+                self.sequence.layers[layer].memory(),
+            ),
             &attention,
             &slots.parts,
             slots.own(Slot::Mixed),

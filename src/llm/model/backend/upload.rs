@@ -8,7 +8,7 @@
 
 use super::super::weights::{Weight, Weights};
 use super::super::{Executor, Model, read};
-use super::{GpuModel, groups, join};
+use super::{BackendModel, groups, join};
 use crate::device::GpuDevice;
 use crate::device::executor::Executor as DeviceExecutor;
 use crate::device::executor::SharedGpu;
@@ -53,7 +53,7 @@ impl Upload {
         };
         // The vectors are empty until the model is complete.
         let (_, steps, weights) = read(&file, options.context_length, options.cache_type)?;
-        let (_, joined) = join(&steps, &weights);
+        let (_, joined) = join::<SharedGpu>(&steps, &weights);
         let groups = groups(&weights, &joined);
         let matrices = groups.iter().map(|_| None).collect();
         Ok(Self {
@@ -130,7 +130,9 @@ impl Upload {
     pub(in crate::llm) async fn finish(mut self, len: u64) -> Result<Model> {
         self.file.add_pieces(self.pieces, len);
         let mut model = Model::new(self.file, &self.options)?;
-        let on_gpu = GpuModel::with_matrices(&self.gpu, &model, self.matrices).await?;
+        let (on_gpu, writing) =
+            BackendModel::with_matrices(&self.gpu, model.parts(), self.matrices)?;
+        writing.await?;
         model.executor = Executor::Gpu(Arc::new(on_gpu));
         Ok(model)
     }

@@ -2,11 +2,11 @@
 
 use super::super::Model;
 use super::super::steps::{Slot, Step, WeightId};
-use super::{GpuModel, ModelBackend};
+use super::{BackendModel, ModelBackend};
 use crate::graph::steps::Activation;
 use crate::llm::ModelStep;
 
-impl<B: ModelBackend> GpuModel<B> {
+impl<B: ModelBackend> BackendModel<B> {
     /// Returns the lookup of a token's embedding and then each kernel of the token, in order.
     pub(in crate::llm::model) fn explain(&self, model: &Model) -> Vec<ModelStep> {
         let mut steps = Explaining {
@@ -30,7 +30,7 @@ impl<B: ModelBackend> GpuModel<B> {
 
 /// The kernels so far.
 struct Explaining<'a, B: ModelBackend> {
-    on: &'a GpuModel<B>,
+    on: &'a BackendModel<B>,
     model: &'a Model,
     /// The norm that the next products compute themselves.
     norm: Option<Step>,
@@ -97,7 +97,7 @@ impl<B: ModelBackend> Explaining<'_, B> {
             return false;
         };
         let weights = self.on.matrices[weight.0].as_ref();
-        weights.is_some_and(|weights| self.on.gpu.gates(weights, 1))
+        weights.is_some_and(|weights| self.on.backend.gates(weights, 1))
     }
 
     /// Adds a product, which is a kernel for each part of its weights.

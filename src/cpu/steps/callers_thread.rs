@@ -5,12 +5,12 @@ use crate::simd::Cpu;
 
 /// The threads that share a pass.
 #[derive(Debug)]
-pub(in crate::llm) struct Threads {
+pub(super) struct Threads {
     count: usize,
 }
 
 impl Threads {
-    pub(in crate::llm) fn new(cpu: Cpu) -> Self {
+    pub(super) fn new(cpu: Cpu) -> Self {
         Self { count: cpu.threads }
     }
 

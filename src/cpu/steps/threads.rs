@@ -18,12 +18,12 @@ static TEAMS: Mutex<Teams> = Mutex::new(Teams(Vec::new()));
 /// The threads of a model's passes. As many sequences as run at the same time share the threads of rayon's pool evenly: on
 /// two cores, two sequences with a thread each answer twice as fast as one after the other with both.
 #[derive(Debug)]
-pub(in crate::llm) struct Threads {
+pub(super) struct Threads {
     most: usize,
 }
 
 impl Threads {
-    pub(in crate::llm) fn new(cpu: Cpu) -> Self {
+    pub(super) fn new(cpu: Cpu) -> Self {
         Self { most: cpu.threads }
     }
 

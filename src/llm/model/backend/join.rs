@@ -3,17 +3,24 @@
 use super::super::steps::{Slot, Step, Steps, WeightId};
 use super::super::weights::{Weight, Weights};
 use super::slots::BESIDE;
+use crate::graph::steps::StepBackend;
 
 /// Joins successive products of the same rows whose weights have one type and whose results lie beside
-/// each other. Returns the steps of each layer, and the numbers of the matrices that become one.
-pub(super) fn join(steps: &Steps, weights: &Weights) -> (Vec<Vec<Step>>, Vec<Vec<usize>>) {
+/// each other, where the back-end is a GPU. Returns the steps of each layer, and the numbers of the matrices that become one.
+pub(super) fn join<B: StepBackend>(
+    steps: &Steps,
+    weights: &Weights,
+) -> (Vec<Vec<Step>>, Vec<Vec<usize>>) {
     let mut joined = Vec::new();
+    if !B::IS_GPU {
+        return (steps.layers.clone(), joined);
+    }
     let layers = steps.layers.iter();
     let layers = layers.map(|steps| join_layer(&weights.matrices, steps, &mut joined));
     (layers.collect(), joined)
 }
 
-/// Returns for each matrix the numbers of those whose rows it has on a GPU: none where another one has its rows, and
+/// Returns for each matrix the numbers of those whose rows it has on a back-end: none where another one has its rows, and
 /// none for an embedding that gives no logits, whose rows are read from the file.
 pub(super) fn groups(weights: &Weights, joined: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let rows_of = |index| {

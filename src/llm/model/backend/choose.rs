@@ -4,13 +4,13 @@ use super::super::forward::foreign;
 use super::super::steps::Slot;
 use super::super::{Block, BlockRequest, Model, Output, State};
 use super::slots::Slots;
-use super::{GpuModel, ModelBackend, Pass};
+use super::{BackendModel, ModelBackend, Pass};
 use crate::error::Result;
 use crate::graph::choice::{AHEAD, Change, Changes, Choices, Draw};
 use crate::graph::steps::StepPass;
 
-impl<B: ModelBackend> GpuModel<B> {
-    /// Returns the most tokens that [`GpuModel::choose`] chooses: one where the GPU does not have the embedding.
+impl<B: ModelBackend> BackendModel<B> {
+    /// Returns the most tokens that [`BackendModel::choose`] chooses: one where the GPU does not have the embedding.
     pub(in super::super) fn ahead(&self, model: &Model) -> usize {
         match self.matrices[model.weights.embedding] {
             Some(_) => AHEAD,

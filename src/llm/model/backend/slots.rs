@@ -5,10 +5,6 @@ use crate::error::Result;
 use crate::graph::choice::AHEAD;
 use crate::graph::steps::{Attention, Columns, StepBackend, StepPass};
 
-/// The largest number of tokens whose logits are computed at a time: each token has a logit for every token of the
-/// vocabulary.
-pub(super) const LOGIT_ROWS: usize = 8;
-
 /// The memory of slots. The rows of some lie beside each other, so that one matrix may give them.
 pub(super) struct Slots<B: StepBackend> {
     buffers: Vec<B::Buffer>,
@@ -17,6 +13,8 @@ pub(super) struct Slots<B: StepBackend> {
     pub(super) chosen: B::Buffer,
     /// The sums of each split of attention, with their largest scores.
     pub(super) parts: B::Buffer,
+    /// The cosines and sines of each rotation, for all positions or for those of the pass.
+    pub(super) angles: [B::Buffer; 2],
 }
 
 /// Slots that lie beside each other.
@@ -33,15 +31,17 @@ pub(super) const BESIDE: [&[Slot]; 9] = [
 ];
 
 impl<B: StepBackend> Slots<B> {
-    /// Allocates the slots of a block, whose number of tokens is given, and with the length of a head memory for attention.
+    /// Allocates the slots of a block, whose number of tokens is given, and with the length of a head memory for attention
+    /// and, unless the model has those of all positions, for angles.
     pub(super) fn new(
         lens: [usize; Slot::COUNT],
         [block, head_len]: [usize; 2],
+        angles: Option<&[B::Buffer; 2]>,
         pass: &mut B::Pass<'_>,
     ) -> Result<Self> {
         let buffers = BESIDE.iter().map(|slots| {
             let rows = match slots {
-                [Slot::Logits] => LOGIT_ROWS,
+                [Slot::Logits] => B::LOGIT_ROWS,
                 _ => block,
             };
             let len: usize = slots.iter().map(|&slot| lens[slot as usize]).sum();
@@ -50,6 +50,13 @@ impl<B: StepBackend> Slots<B> {
         Ok(Self {
             buffers: buffers.collect::<Result<_>>()?,
             lens,
+            angles: match angles {
+                Some(angles) => angles.clone(),
+                None => [
+                    pass.allocate(block * head_len)?,
+                    pass.allocate(block * head_len)?,
+                ],
+            },
             chosen: pass.allocate(AHEAD)?,
             parts: pass.allocate(Attention::parts_len(head_len))?,
         })

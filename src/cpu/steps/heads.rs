@@ -1,0 +1,85 @@
+//! Heads of queries, keys and values on their way to where attention reads them.
+
+use super::cache::{KEYS, SharedCache, VALUES};
+use super::pass::{read, write};
+use super::{Elements, norm};
+use crate::alloc::try_resize;
+use crate::error::Result;
+use crate::graph::steps::HeadPlaces;
+use crate::simd::{Cpu, rotate};
+
+/// [`HeadPlaces`] with shares of its buffers.
+pub(super) struct HeadsToPlace {
+    tokens: usize,
+    heads: usize,
+    kv_heads: usize,
+    head_len: usize,
+    position: usize,
+    gains: Option<[Elements; 2]>,
+    epsilon: f32,
+    /// Of the tokens.
+    angles: Elements,
+    pairs: usize,
+    neighbours: bool,
+    cache: SharedCache,
+}
+
+impl HeadsToPlace {
+    pub(super) fn new(places: &HeadPlaces<'_, Elements>, cache: &SharedCache) -> Self {
+        let rotation = &places.rotation;
+        Self {
+            tokens: places.tokens,
+            heads: places.heads,
+            kv_heads: places.kv_heads,
+            head_len: places.head_len,
+            position: places.position,
+            gains: places.gains.map(|(gains, _)| gains.map(Clone::clone)),
+            epsilon: places.gains.map_or(0.0, |(_, epsilon)| epsilon),
+            angles: rotation.angles.clone(),
+            pairs: rotation.pairs,
+            neighbours: rotation.neighbours,
+            cache: cache.clone(),
+        }
+    }
+
+    /// Returns the number of elements of the queries, and of the keys.
+    pub(super) fn lens(&self) -> [usize; 2] {
+        [self.heads, self.kv_heads].map(|heads| self.tokens * heads * self.head_len)
+    }
+
+    /// Writes the heads of `x`, which has all queries, then all keys, then all values. `turned` is memory for keys.
+    pub(super) fn place(
+        &self,
+        cpu: Cpu,
+        x: &[f32],
+        queries: &mut [f32],
+        turned: &mut Vec<f32>,
+    ) -> Result<()> {
+        let [of_queries, of_keys] = self.lens();
+        let (from, rest) = x.split_at(of_queries);
+        let (keys, values) = rest.split_at(of_keys);
+        self.turn(cpu, from, 0, queries)?;
+        try_resize(turned, of_keys)?;
+        self.turn(cpu, keys, 1, turned)?;
+        let mut cache = write(&self.cache)?;
+        cache.write(KEYS, self.position, turned)?;
+        cache.write(VALUES, self.position, values)
+    }
+
+    /// Normalises heads if there is a gain, and rotates them.
+    fn turn(&self, cpu: Cpu, from: &[f32], gain: usize, to: &mut [f32]) -> Result<()> {
+        match &self.gains {
+            Some(gains) => norm(cpu, from, (&gains[gain], self.epsilon), to)?,
+            None => to.copy_from_slice(from),
+        }
+        let angles = read(&self.angles)?;
+        let (angles, _) = angles.as_chunks::<2>();
+        let rows = to.chunks_exact_mut((from.len() / self.tokens).max(1));
+        for (row, angles) in rows.zip(angles.chunks_exact(self.pairs.max(1))) {
+            for head in row.chunks_exact_mut(self.head_len) {
+                rotate(self.neighbours, &mut head[..2 * self.pairs], angles);
+            }
+        }
+        Ok(())
+    }
+}

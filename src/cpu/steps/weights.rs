@@ -1,0 +1,141 @@
+//! Matrices of weights in ggml's blocks, and products by them.
+
+use super::{Elements, add};
+use crate::alloc::try_resize;
+use crate::error::{Error, Result};
+use crate::graph::steps::LowRankProduct;
+use crate::simd::{BlockMatrix, Cpu, multiply_blocks};
+use crate::tensor::ggml::WeightType;
+use std::sync::Arc;
+
+/// A matrix in ggml's blocks that several owners share, such as a part of a file.
+pub(crate) trait SharedBlocks: Send + Sync {
+    /// Returns the blocks, row by row.
+    fn bytes(&self) -> &[u8];
+}
+
+/// A matrix of weights where it is; clones share it.
+#[derive(Clone)]
+pub(crate) struct CpuWeights {
+    kind: WeightType,
+    blocks: Arc<dyn SharedBlocks>,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+}
+
+impl SharedBlocks for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl SharedBlocks for Vec<f32> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
+    }
+}
+
+impl CpuWeights {
+    pub(crate) fn new(kind: WeightType, blocks: Arc<dyn SharedBlocks>, cols: usize) -> Self {
+        let row = kind.row_bytes(cols).unwrap_or_default().max(1);
+        Self {
+            kind,
+            rows: blocks.bytes().len() / row,
+            cols,
+            blocks,
+        }
+    }
+
+    /// Copies the rows of matrices, one after the other.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn copy(kind: WeightType, matrices: &[&[u8]], cols: usize) -> Result<Self> {
+        let len = matrices.iter().map(|blocks| blocks.len()).sum();
+        let mut all: Vec<u8> = Vec::new();
+        let reserved = all.try_reserve_exact(len);
+        reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
+        for blocks in matrices {
+            all.extend(*blocks);
+        }
+        Ok(Self::new(kind, Arc::new(all), cols))
+    }
+
+    /// Returns the number of rows, and the size in bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.rows, self.blocks.bytes().len())
+    }
+
+    /// `Y = X · Wᵀ`.
+    fn multiply(&self, cpu: Cpu, x: &[f32], y: &mut [f32]) -> Result<()> {
+        let blocks = self.blocks.bytes();
+        let matrix = BlockMatrix::new(self.kind, blocks, self.rows, self.cols);
+        let matrix = matrix.ok_or(Error::LengthMismatch {
+            what: "weights",
+            expected: self.rows,
+            actual: blocks.len(),
+            reason: " (rows of whole blocks)",
+        })?;
+        multiply_blocks(cpu, matrix, x, y)
+    }
+}
+
+/// A product by a matrix, and those by the low-rank matrices of adapters.
+pub(super) struct AdaptedProduct {
+    pub(super) weights: CpuWeights,
+    pub(super) scale: f32,
+    pub(super) adapters: Vec<LowRank>,
+}
+
+impl AdaptedProduct {
+    /// Writes the sum of all products.
+    pub(super) fn write(
+        &self,
+        cpu: Cpu,
+        x: &[f32],
+        y: &mut [f32],
+        [low, high]: [&mut Vec<f32>; 2],
+    ) -> Result<()> {
+        self.weights.multiply(cpu, x, y)?;
+        multiply_all(y, self.scale);
+        let mut adapters = self.adapters.iter();
+        adapters.try_for_each(|adapter| adapter.add(cpu, x, y, [&mut *low, &mut *high]))
+    }
+}
+
+/// [`LowRankProduct`] with shares of its matrices.
+pub(super) struct LowRank {
+    a: CpuWeights,
+    b: CpuWeights,
+    scale: f32,
+}
+
+impl LowRank {
+    pub(super) fn new(product: &LowRankProduct<'_, Elements, CpuWeights>) -> Self {
+        Self {
+            a: product.a.clone(),
+            b: product.b.clone(),
+            scale: product.scale,
+        }
+    }
+
+    /// Adds the product of rows by both matrices.
+    fn add(&self, cpu: Cpu, x: &[f32], y: &mut [f32], memory: [&mut Vec<f32>; 2]) -> Result<()> {
+        let [low, high] = memory;
+        try_resize(low, x.len() / self.a.cols * self.a.rows)?;
+        self.a.multiply(cpu, x, low)?;
+        multiply_all(low, self.scale);
+        try_resize(high, y.len())?;
+        self.b.multiply(cpu, low, high)?;
+        add(y, high);
+        Ok(())
+    }
+}
+
+fn multiply_all(values: &mut [f32], factor: f32) {
+    if factor != 1.0 {
+        for value in values {
+            *value *= factor;
+        }
+    }
+}
