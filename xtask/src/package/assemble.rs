@@ -5,7 +5,7 @@ use super::entry::Entry;
 use super::scripts::Scripts;
 use crate::project::Project;
 use crate::setup::Tools;
-use crate::wasm::{Built, GLUE, require_same_glue};
+use crate::wasm::{Built, GLUE, Module, require_same_glue};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
@@ -18,18 +18,19 @@ const OF_THE_PROJECT: &[&str] = &[
     "xtask/src/package/package.json",
 ];
 
-/// Puts an entry point together, in its folder of the package.
+/// Puts an entry point together of the modules that were built, in its folder of the package. Scripts for threads are
+/// left out where no module has threads.
 pub(super) fn assemble(
     project: &Project,
     tools: &Tools,
     package: &Path,
     entry: &Entry,
-    built: &[Vec<Built>],
+    built: &[(&Module, Vec<Built>)],
 ) -> Result<()> {
     let folder = package.join(entry.folder);
     fs::create_dir_all(&folder)?;
     let scripts = Scripts::copy(project)?;
-    for (module, built) in entry.modules.iter().zip(built) {
+    for (module, built) in built {
         require_same_glue(built)?;
         scripts.add_module(module, &built[0].folder)?;
         // Modules with one script have the same types.
@@ -41,10 +42,13 @@ pub(super) fn assemble(
     if entry.op_table {
         scripts.add_tables(project, &folder)?;
     }
-    scripts.bundle(project, tools, entry, &folder)?;
+    let has_threads = built.iter().any(|(module, _)| module.has_threads());
+    let bundles = entry.bundles.iter();
+    let bundles = bundles.filter(|bundle| has_threads || !bundle.has_threads);
+    scripts.bundle(project, tools, entry, bundles, &folder)?;
     scripts.copy_scripts(entry, &folder)?;
     scripts.copy_types(entry, &folder)?;
-    for module in built.iter().flatten() {
+    for module in built.iter().flat_map(|(_, built)| built) {
         copy_module(project, package, entry, module)?;
     }
     Ok(())

@@ -28,8 +28,8 @@ pub(super) struct Bundle {
     pub(super) name: &'static str,
     /// Imports that stay: the name in the sources, and the one in the package.
     pub(super) external: &'static [(&'static str, &'static str)],
-    /// A condition by which `js/package.json` names other scripts.
-    pub(super) condition: Option<&'static str>,
+    /// Whether it loads a module whose threads share memory, which `js/package.json` names by the condition `threads`.
+    pub(super) has_threads: bool,
 }
 
 impl Bundle {
@@ -38,7 +38,7 @@ impl Bundle {
         Self {
             name,
             external: &[],
-            condition: None,
+            has_threads: false,
         }
     }
 }
@@ -50,7 +50,7 @@ const NODE: Bundle = Bundle {
         ("./index.js", "./index.js"),
         ("./workers/create_node.js", "./workers/create_node.js"),
     ],
-    condition: None,
+    has_threads: false,
 };
 
 /// The worker's script has the core a second time. If it imported that of `index.js`, which may start workers,
@@ -59,22 +59,22 @@ const COMPUTING: &[Bundle] = &[
     Bundle {
         name: "workers/relampago_worker.js",
         external: &[("#shaders", "../shaders.js")],
-        condition: None,
+        has_threads: false,
     },
     Bundle {
         name: "workers/relampago_threads.js",
         external: &[("#shaders", "../shaders.js")],
-        condition: Some("threads"),
+        has_threads: true,
     },
     Bundle {
         name: "workers/create.js",
         external: &[("../core.js", "../index.js")],
-        condition: None,
+        has_threads: false,
     },
     Bundle {
         name: "workers/create_node.js",
         external: &[("../core.js", "../index.js")],
-        condition: None,
+        has_threads: false,
     },
     Bundle {
         name: "index.js",
@@ -82,7 +82,7 @@ const COMPUTING: &[Bundle] = &[
             ("./workers/create.js", "./workers/create.js"),
             ("#shaders", "./shaders.js"),
         ],
-        condition: None,
+        has_threads: false,
     },
     NODE,
 ];
@@ -93,7 +93,7 @@ const LANGUAGE_MODELS: &[Bundle] = &[
     Bundle {
         name: "llm_threads.js",
         external: &[],
-        condition: Some("threads"),
+        has_threads: true,
     },
     Bundle::alone("index.js"),
 ];

@@ -51,19 +51,20 @@ impl Scripts {
 
     /// Makes the scripts of the package; everything else goes into them. A browser would ask for each only after it has
     /// read the one before: three instead of one cost a third of the start-up.
-    pub(super) fn bundle(
+    pub(super) fn bundle<'a>(
         &self,
         project: &Project,
         tools: &Tools,
         entry: &Entry,
+        bundles: impl IntoIterator<Item = &'a Bundle>,
         package: &Path,
     ) -> Result<()> {
         let esbuild = tools.npm_bin.join("esbuild");
-        for bundle in entry.bundles {
+        for bundle in bundles {
             let Bundle {
                 name,
                 external,
-                condition,
+                has_threads,
             } = bundle;
             let (script, bundle) = (
                 self.folder.join(entry.source).join(name),
@@ -71,7 +72,7 @@ impl Scripts {
             );
             let names = external.iter().map(|(name, _)| *name).chain(["node:*"]);
             let names = names.map(|name| format!("--external:{name}"));
-            let condition = condition.map(|name| format!("--conditions={name}"));
+            let condition = has_threads.then_some("--conditions=threads");
             // Node prints the line of an error that nobody catches, so lines are short.
             let make = cmd!(
                 project.sh,

@@ -103,6 +103,13 @@ pub(crate) struct Built {
     pub(crate) module: PathBuf,
 }
 
+impl Module {
+    /// Returns whether threads share the module's memory.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.variants.iter().any(|variant| variant.shared)
+    }
+}
+
 impl Variant {
     pub(crate) const SIMD128: Self = Self {
         name: "simd128",
