@@ -45,7 +45,7 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
 ///
 /// # Safety
 /// `write` must initialise every element if it succeeds.
-#[cfg(any(not(target_arch = "wasm32"), feature = "js"))]
+#[cfg(any(relampago_threads, feature = "js"))]
 pub(crate) unsafe fn try_written(
     len: usize,
     write: impl FnOnce(&mut [MaybeUninit<f32>]) -> Result<()>,

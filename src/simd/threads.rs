@@ -1,15 +1,15 @@
-//! Work shared among threads natively, where each gets enough of it.
+//! Work shared among threads, where each thread gets enough of it.
 //!
 //! How an operation is split never changes its result: every value is computed as it would be
 //! by one thread.
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(relampago_threads)]
 use std::mem::MaybeUninit;
 
 use super::InstructionSet;
-#[cfg(target_arch = "wasm32")]
+#[cfg(not(relampago_threads))]
 use crate::alloc::try_reserved;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(relampago_threads)]
 use crate::alloc::try_written;
 use crate::error::Result;
 use crate::ops::policy::{Policy, work};
@@ -58,8 +58,8 @@ impl Cpu {
         split_among(self.threads, work, class)
     }
 
-    /// A copy of values.
-    #[cfg(target_arch = "wasm32")]
+    /// Returns a copy of values, made by the only thread.
+    #[cfg(not(relampago_threads))]
     #[allow(clippy::unused_self)] // The other one has several threads.
     pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
         let mut copy = try_reserved(values.len())?;
@@ -69,7 +69,7 @@ impl Cpu {
 
     /// Returns a copy of many values, made by several threads. One thread alone does not use the full bandwidth of
     /// memory, and waits for new pages.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(relampago_threads)]
     pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
         let pieces = self.split(values.len() as u64, OpClass::Movement);
         let len = values.len().div_ceil(pieces).max(1);
