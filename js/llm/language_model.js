@@ -43,6 +43,9 @@ const TOKENIZE = { special: check.boolean };
 
 const RELOAD = { signal: check.abortSignal, onProgress: check.callable };
 
+/** Returns options that say where a model runs: several threads need a worker that leads them. */
+const placed = (options) => ({ worker: host.worker || (options.threads ?? 1) !== 1, ...options });
+
 /** Whether a source can be read again without keeping bytes of the caller's. */
 const isLasting = (source) => Array.isArray(source)
     ? source.every(isLasting)
@@ -76,7 +79,7 @@ export class LanguageModel {
     }
 
     static async load(source, options) {
-        const { signal, onProgress, ...lasting } = { cache: true, worker: host.worker, ...check.options(options, LOAD) };
+        const { signal, onProgress, ...lasting } = { cache: true, ...placed(check.options(options, LOAD)) };
         return new LanguageModel(await start(source, { ...lasting, signal, onProgress }), source, lasting);
     }
 

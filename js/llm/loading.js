@@ -3,6 +3,7 @@
 import { foresee, startChat } from './chat.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
+import { host } from './host.js';
 import { kindOf } from './http.js';
 import { coreCount, obstacle, reasonForOne, sharedMemory } from '../common/shared_memory.js';
 import { compiled, compiledShared } from './module.js';
@@ -43,7 +44,7 @@ const isForGpu = async (device) => {
 
 /** Returns what workers of a model share, or else why it has one thread. */
 async function sharing(worker, threads = worker ? 'auto' : 1, device) {
-    const count = threads === 'auto' ? coreCount() : threads;
+    const count = threads === 'auto' ? coreCount(host.threads) : threads;
     const alone = count === 1 ? reasonForOne(threads) : worker ? obstacle() : 'the model runs in the calling thread';
     if (alone) {
         return { alone };

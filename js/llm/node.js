@@ -1,7 +1,9 @@
 // Node's fetch does not read files, so they are read here.
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { NodeWorker } from '../common/node_worker.js';
 import { RelampagoError, host } from './index.js';
 
 export * from './index.js';
@@ -15,6 +17,12 @@ const pathOf = (source) => {
     }
     return /^[a-z][a-z0-9+.-]+:/i.test(url) ? undefined : url;
 };
+
+// Deno and Bun have the workers of browsers.
+if (typeof Worker !== 'function') {
+    host.startWorker = (name) => new NodeWorker(new URL(name, import.meta.url));
+}
+host.threads = availableParallelism();
 
 host.readModule = (source) => {
     const isName = typeof source === 'string' || source instanceof URL;

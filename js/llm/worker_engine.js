@@ -1,13 +1,16 @@
 // An engine in a worker, with the methods of `Engine` as promises.
 
 import { disposed } from './check.js';
+import { host } from './host.js';
 import { RelampagoError } from '../common/error.js';
 
 const unsupported = (reason) => new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}; \`worker: false\` does without`);
 
-// Bundlers look for these very expressions.
-const spawn = () => new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
-const spawnSharing = () => new Worker(new URL('./llm_threads.js', import.meta.url), { type: 'module' });
+// Bundlers look for the expressions that make workers of browsers.
+const spawn = () => host.startWorker?.('./llm_worker.js')
+    ?? new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
+const spawnSharing = () => host.startWorker?.('./llm_threads.js')
+    ?? new Worker(new URL('./llm_threads.js', import.meta.url), { type: 'module' });
 
 export class WorkerEngine {
     /** The number of pieces that are sent to the worker in advance, so that it never waits. */

@@ -1,4 +1,4 @@
-// node llm-node.js words | node llm-node.js tiny FILE | node llm-node.js files | node llm-node.js deeper FILE ADAPTER | node llm-node.js abortedPrompts FILE | node llm-node.js answers FILE REQUESTS
+// node llm-node.js words | node llm-node.js tiny FILE OPTIONS | node llm-node.js files | node llm-node.js deeper FILE ADAPTER | node llm-node.js abortedPrompts FILE | node llm-node.js answers FILE REQUESTS
 
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -10,9 +10,10 @@ let result;
 if (what === 'tiny') {
   const bytes = new Uint8Array(readFileSync(file));
   const sources = { path: file, url: pathToFileURL(file), text: pathToFileURL(file).href, blob: new Blob([bytes]), buffer: bytes.buffer };
-  result = await everything(llm, bytes, sources, {});
-  result.gpu = await llm.LanguageModel.load(file, { device: 'gpu' }).catch(({ code }) => code);
-  result.missing = await llm.LanguageModel.load('absent.gguf').catch(({ code }) => code);
+  const options = JSON.parse(requests);
+  result = await everything(llm, bytes, sources, options);
+  result.gpu = await llm.LanguageModel.load(file, { ...options, device: 'gpu' }).catch(({ code }) => code);
+  result.missing = await llm.LanguageModel.load('absent.gguf', options).catch(({ code }) => code);
 } else if (what === 'files') {
   result = await files(llm, (name) => name, async (name) => new Uint8Array(readFileSync(name)), {});
 } else if (what === 'words') {

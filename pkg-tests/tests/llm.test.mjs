@@ -67,13 +67,15 @@ describe('relampago/llm', () => {
     }
   };
 
-  test('a tiny model in node', () => {
-    const result = inNode('tiny', 'tiny.gguf');
-    verifyTiny(result, native);
-    assert.equal(result.info.worker, false);
-    assert.equal(result.missing, 'FILE');
-    assert.equal(result.gpu, 'NO_GPU');
-  });
+  for (const [options, worker, threads] of [[{}, false, 1], [{ threads: 2 }, true, 2], [{ worker: true, threads: 1 }, true, 1]]) {
+    test(`a tiny model in node with ${JSON.stringify(options)}`, () => {
+      const result = inNode('tiny', 'tiny.gguf', JSON.stringify(options));
+      verifyTiny(result, native);
+      assert.deepEqual([result.info.worker, result.info.threads], [worker, threads]);
+      assert.equal(result.missing, 'FILE');
+      assert.equal(result.gpu, 'NO_GPU');
+    });
+  }
 
   test('split files, inspections and explanations in node', () => {
     verifyFiles(inNode('files'), native, 'local');

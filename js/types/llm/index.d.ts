@@ -57,12 +57,15 @@ export interface LoadOptions {
      * less of it; on a GPU the length of the model's heads must be a multiple of 8 or 16 then.
      */
     cacheType?: 'f16' | 'f32' | 'q8_0' | undefined;
-    /** Whether the model runs in a worker: by default where there is a page, which stays responsive then. */
+    /**
+     * Whether the model runs in a worker, so that the caller's thread stays responsive: by default where there is a page, and
+     * where `threads` asks for several.
+     */
     worker?: boolean | undefined;
     /**
-     * The threads of a model on SIMD in a worker, from 1 to 64, or `'auto'`, which is the default: one for each core, at
-     * most 8. They share a memory, in pages that are cross-origin isolated; elsewhere there is one, and `info.threadsReason`
-     * says why. Answers are bit-identical for any number.
+     * The threads of a model on SIMD in a worker, from 1 to 64, or `'auto'`, which is the default there: one for each core,
+     * at most 8. They share a memory, in Node, Bun and pages that are cross-origin isolated; elsewhere there is one, and
+     * `info.threadsReason` says why. Answers are bit-identical for any number.
      */
     threads?: number | 'auto' | undefined;
 }

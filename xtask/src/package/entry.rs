@@ -96,6 +96,7 @@ const LANGUAGE_MODELS: &[Bundle] = &[
         has_threads: true,
     },
     Bundle::alone("index.js"),
+    NODE,
 ];
 
 /// The entries that the page loads come first.
@@ -153,7 +154,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
             },
         ],
         bundles: LANGUAGE_MODELS,
-        copies: &["node.js"],
+        copies: &[],
         op_table: false,
         limit: 320 * 1024,
     },
