@@ -1,5 +1,6 @@
 // The demo page in every engine, on SIMD and where the engine has a GPU on WebGPU: every value of every
 // filter, and every pixel shown, against a convolution in doubles that shares no code with the page.
+// Then the page of conformance, on which every case must hold.
 // `node demo-check.mjs URL` prints one line of JSON and fails on any difference or complaint.
 
 import { deflateSync } from 'node:zlib';
@@ -44,6 +45,9 @@ async function inEngine(engine) {
       report.backends.push({ engine, ...result });
       ran(TITLES[engine], 'demo', { version: browser.version(), ...result });
     }
+    const cases = await conformance(browser, server.url, hasGpu);
+    report.backends.push({ engine, ...cases });
+    ran(TITLES[engine], 'conformance', { version: browser.version(), ...cases });
   } finally {
     await browser.close();
     server.close();
@@ -93,6 +97,28 @@ async function onBackend(browser, url, backend, hasGpu) {
     largestError: Math.max(...results.map(({ largestError }) => largestError)),
     largestErrorOfTolerance: round(Math.max(...results.map(({ share }) => share))),
   };
+}
+
+/** Every case of the page of conformance holds, on the GPU if there is one and on SIMD; the button copies the report. */
+async function conformance(browser, url, hasGpu) {
+  const page = await browser.newPage();
+  const complaints = listen(page);
+  await page.goto(`${url}/conformance.html`);
+  const devices = await page.evaluate(async () => {
+    const { devices } = await globalThis.relampagoConformance.ready;
+    return devices.map(({ name, cases, failures, error, speed }) => [name, cases, failures, error?.code, speed.length]);
+  });
+  const shown = await page.locator('#operations tbody tr').allTextContents();
+  ensure(await page.evaluate(() => !document.querySelector('#copy').disabled), 'the report cannot be copied');
+  for (const [name, cases, failures, code, timed] of devices.slice(hasGpu ? 0 : 1)) {
+    ensure(!code && failures.length === 0, `${name}: ${code ?? JSON.stringify(failures)}`);
+    ensure(cases > 400 && timed === 3, `${name} ran ${cases} cases and ${timed} timings`);
+  }
+  ensure(shown.length >= 72, `${shown.length} operations are shown`);
+  ensure(hasGpu || devices[0][3] === 'NO_GPU', `without a GPU the page says ${devices[0]}`);
+  ensure(complaints.length === 0, `the page of conformance complained: ${complaints.join('; ')}`);
+  await page.close();
+  return { cases: devices[1][1], operations: shown.length };
 }
 
 /** Violations of the content security policy reach the console as errors. */

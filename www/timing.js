@@ -27,12 +27,13 @@ export async function* measure(picture, filter, signal) {
   yield { name: 'Plain JS', ...(await median(() => convolvePlain(channel, picture, filter), signal)) };
 }
 
-async function median(work, signal) {
+/** Returns the median duration of some runs of `work`, and their number. Stops between two runs when `signal` is aborted. */
+export async function median(work, signal) {
   const times = [];
   let spent = 0;
   for (let run = -WARM_UP; run < RUNS && (times.length < 3 || spent < ENOUGH_MS); run++) {
     await pause();
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     const began = performance.now();
     await work();
     const took = performance.now() - began;
@@ -48,4 +49,4 @@ async function median(work, signal) {
 }
 
 /** Lets the browser paint and answer its visitor. */
-const pause = () => new Promise((resolve) => setTimeout(resolve));
+export const pause = () => new Promise((resolve) => setTimeout(resolve));

@@ -81,6 +81,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
 /// other view.
 fn complete(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
     let progress = Progress::start("the rest of the page");
+    add_cases(project, folder)?;
     let built = folder.join("relampago.new");
     copy_tree(&package::for_page(project, tools)?, &built)?;
     let served = folder.join("relampago");
@@ -97,7 +98,9 @@ pub(crate) fn check(project: &Project, tools: &Tools, package: &Package) -> Resu
     let script = project.pkg_tests().join("demo-check.mjs");
     ensure!(script.is_file(), "there is no {}", script.display());
     let node = find_program(&["node"]).context("there is no node on PATH")?;
-    let url = serve::start(serve::listen(0)?, &assemble(project, &package.folder)?)?;
+    let folder = assemble(project, &package.folder)?;
+    add_cases(project, &folder)?;
+    let url = serve::start(serve::listen(0)?, &folder)?;
     tools
         .for_browser(cmd!(sh, "{node} {script} {url}"))?
         .quiet()
@@ -112,6 +115,16 @@ fn assemble(project: &Project, package: &Path) -> Result<PathBuf> {
     copy_tree(package, &folder.join("relampago"))?;
     add_documentation(project, &folder)?;
     Ok(folder)
+}
+
+/// Writes the cases of the page of conformance, which waits for them.
+fn add_cases(project: &Project, folder: &Path) -> Result<()> {
+    let example = "run --quiet --no-default-features --example conformance_cases".split(' ');
+    let cases = cmd!(project.sh, "cargo").args(example).quiet().read()?;
+    // Renamed, so that no visitor reads half of it.
+    let written = folder.join("cases.json.new");
+    fs::write(&written, cases)?;
+    Ok(fs::rename(written, folder.join("cases.json"))?)
 }
 
 /// Copies the site that `cargo xtask docs` built; without one, the page links to the repository's pages.
