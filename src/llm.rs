@@ -10,11 +10,13 @@
 // - `inspect` reports the metadata at the beginning of files.
 // - `incoming_model` is a model whose file arrives in pieces, and `model/backend/upload` its matrices on their way to a
 //   GPU.
-// - `tokenizer` merges byte pairs, and splits texts into words by the crate `regex`, in WebAssembly by JavaScript's
-//   regular expressions.
+// - `tokenizer` merges byte pairs or pieces, or takes the longest tokens (`wordpiece`), and splits texts into words by
+//   the crate `regex`, in WebAssembly by JavaScript's regular expressions.
 // - `model` has the table of architectures (`architecture`), that of metadata keys which are used or refused
 //   (`known_keys`), the forward pass as a list of steps (`steps`) and the weights' places in the file (`weights`):
-//   `backend` runs the steps on SIMD, wgpu and CUDA, `explain` lists them.
+//   `backend` runs the steps on SIMD, wgpu and CUDA, `explain` lists them, `encode` passes whole texts through an
+//   encoder.
+// - `embedding` makes one vector of a text's tokens.
 // - `lora` reads adapters from safetensors files (crate `safetensors`) and GGUF files, `model/adapter` binds adapters
 //   to a model's matrices, `forward_pass` runs single layers.
 // - `sequence` has tokens with their keys and values, `session` is the public type for a sequence, `saved` turns a

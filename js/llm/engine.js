@@ -189,20 +189,24 @@ export class Engine {
     }
 
     /** A vector for each text; `number` cancels it, as a generation. */
-    embed(number, texts, last, normalize) {
+    embed(number, texts, options) {
         return this.#inTurn(async () => {
-            const vectors = [];
-            for (const [i, text] of texts.entries()) {
-                this.#check(number);
-                const vector = this.#model.embed(text, last, normalize, () => this.#isCancelled(number));
-                vectors.push(await vector.catch((error) => {
-                    throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
-                }));
-                await pause();
-            }
+            await pause(); // So that a cancellation that came before is known.
             this.#check(number);
-            return vectors;
+            const tokens = texts.map((text, i) => this.#tokensToEmbed(text, i, options));
+            const values = await this.#model.embed(tokens, options, () => this.#isCancelled(number));
+            this.#check(number);
+            const length = values.length / texts.length;
+            return texts.map((_, i) => values.slice(i * length, (i + 1) * length));
         });
+    }
+
+    #tokensToEmbed(text, i, options) {
+        try {
+            return this.#model.tokensToEmbed(text, options);
+        } catch (error) {
+            throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
+        }
     }
 
     /** Makes a session, of saved bytes if there are any, which become the engine's; returns its number. */

@@ -37,7 +37,14 @@ const LORA = { alpha: check.number, signal: check.abortSignal };
 
 const SESSION = { lora: (value) => value };
 
-const EMBED = { pooling: check.oneOf('mean', 'last'), normalize: check.boolean, signal: check.abortSignal };
+const EMBED = {
+    pooling: check.oneOf('mean', 'last', 'cls'),
+    normalize: check.boolean,
+    prompt: check.text,
+    dimensions: check.count,
+    truncate: check.boolean,
+    signal: check.abortSignal,
+};
 
 const TOKENIZE = { special: check.boolean };
 
@@ -201,11 +208,10 @@ export class LanguageModel {
     }
 
     async embed(texts, options) {
-        const { pooling, normalize = true, signal } = check.options(options, EMBED);
+        const { signal, ...how } = check.options(options, EMBED);
         const list = check.texts(texts, 'texts');
         const [engine, number] = [this.#used(), ++this.#current.requests];
-        const last = pooling === undefined ? undefined : pooling === 'last';
-        const embed = () => engine.embed(number, list, last, normalize);
+        const embed = () => engine.embed(number, list, how);
         return untilAborted(signal, embed, check.aborted, () => engine.cancel(number));
     }
 

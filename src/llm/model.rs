@@ -18,6 +18,7 @@ macro_rules! by_executor {
 mod adapter;
 mod architecture;
 mod backend;
+mod encode;
 mod explain;
 mod forward;
 mod known_keys;

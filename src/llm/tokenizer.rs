@@ -8,6 +8,7 @@ mod decode;
 mod sentencepiece;
 mod split;
 mod vocabulary;
+mod wordpiece;
 
 use super::Value;
 use super::gguf::{Gguf, misfit};
@@ -18,6 +19,7 @@ pub(super) use decode::Utf8Stream;
 use sentencepiece::SentencePiece;
 use std::ops::Range;
 use vocabulary::{TokenKind, Vocabulary};
+use wordpiece::WordPiece;
 
 /// The tokenizer of a file.
 #[derive(Debug)]
@@ -37,6 +39,7 @@ pub(super) struct Tokenizer {
 enum Algorithm {
     ByteLevel(ByteLevel),
     SentencePiece(SentencePiece),
+    WordPiece(WordPiece),
 }
 
 impl Tokenizer {
@@ -62,12 +65,22 @@ impl Tokenizer {
                 let algorithm = Algorithm::SentencePiece(pieces);
                 (algorithm, fixed("bos", 1)?, fixed("eos", 2)?)
             }
-            _ => return Err(misfit(KEY, file.get(KEY), "`gpt2` or `llama`")),
+            Some("bert") => {
+                let algorithm =
+                    Algorithm::WordPiece(WordPiece::new(&vocabulary, special("unknown")?)?);
+                // Texts stand between the tokens `[CLS]` and `[SEP]`, for whose key llama.cpp has this spelling.
+                let cls = special("cls")?.or(special("bos")?);
+                let end = special("seperator")?.or(special("eos")?);
+                (algorithm, cls, end)
+            }
+            _ => return Err(misfit(KEY, file.get(KEY), "`gpt2`, `llama` or `bert`")),
         };
         let adds_bos = file.truth("tokenizer.ggml.add_bos_token")?;
         let adds_eos = file.truth("tokenizer.ggml.add_eos_token")?;
+        let adds_sep = file.truth("tokenizer.ggml.add_sep_token")?;
+        let adds_end = adds_eos.or(adds_sep);
         Ok(Self {
-            adds_eos: adds_eos.unwrap_or(false),
+            adds_eos: adds_end.unwrap_or(matches!(algorithm, Algorithm::WordPiece(_))),
             adds_bos: adds_bos.unwrap_or(algorithm.adds_bos()),
             added: AddedTokens::new(&vocabulary, strips(file)),
             algorithm,
@@ -182,7 +195,7 @@ impl Algorithm {
     fn adds_bos(&self) -> bool {
         match self {
             Self::ByteLevel(algorithm) => algorithm.adds_bos(),
-            Self::SentencePiece(_) => true,
+            Self::SentencePiece(_) | Self::WordPiece(_) => true,
         }
     }
 
@@ -191,6 +204,7 @@ impl Algorithm {
         match self {
             Self::ByteLevel(_) => false,
             Self::SentencePiece(algorithm) => algorithm.adds_space(),
+            Self::WordPiece(_) => true,
         }
     }
 
@@ -204,6 +218,7 @@ impl Algorithm {
     ) -> Result<()> {
         match self {
             Self::ByteLevel(algorithm) => return algorithm.encode(vocabulary, text, to),
+            Self::WordPiece(algorithm) => return algorithm.encode(vocabulary, text, to),
             Self::SentencePiece(algorithm) => algorithm.encode(vocabulary, text, first, to),
         }
         Ok(())
@@ -213,7 +228,8 @@ impl Algorithm {
     fn decode(&self, text: &[u8], to: &mut Vec<u8>) {
         match self {
             Self::ByteLevel(_) => byte_level::decode(text, to),
-            Self::SentencePiece(_) => sentencepiece::decode(text, to),
+            // WordPiece's words begin with the character for a space, too.
+            Self::SentencePiece(_) | Self::WordPiece(_) => sentencepiece::decode(text, to),
         }
     }
 }

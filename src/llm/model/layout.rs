@@ -43,6 +43,22 @@ impl Config {
         kept.oldest <= kept.len && kept.len - kept.oldest <= room
     }
 
+    /// Returns the layers that have a cache. The layers of an encoder have one in common, since none reads the keys of
+    /// another pass.
+    pub(super) fn cached_layers(&self) -> Range<usize> {
+        0..if self.is_encoder() { 1 } else { self.layers }
+    }
+
+    /// Returns the number of tokens that go through the layers at a time, of `block` on the back-end: an encoder's texts
+    /// are never divided.
+    pub(super) fn block(&self, block: usize) -> usize {
+        if self.is_encoder() {
+            self.capacity
+        } else {
+            block
+        }
+    }
+
     /// Returns the layout of a layer's keys and values.
     pub(super) fn cache_layout(&self, layer: usize) -> CacheLayout {
         CacheLayout {
@@ -63,13 +79,15 @@ impl Config {
 
     /// Returns the number of words of the keys and values of some positions in all layers, saturating.
     pub(crate) fn kept_words(&self, kept: KeptPositions) -> usize {
-        let words = (0..self.layers).map(|layer| self.layer_words(layer, kept).1);
+        let words = self.cached_layers();
+        let words = words.map(|layer| self.layer_words(layer, kept).1);
         words.fold(0, usize::saturating_add)
     }
 
     /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
     pub(crate) fn session_bytes(&self) -> usize {
-        let layouts = (0..self.layers).map(|layer| self.cache_layout(layer));
+        let layouts = self.cached_layers();
+        let layouts = layouts.map(|layer| self.cache_layout(layer));
         let words = layouts.map(|layout| layout.words(layout.room));
         words
             .fold(0, usize::saturating_add)

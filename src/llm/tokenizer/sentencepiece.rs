@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Stands for a space in pieces.
-const SPACE: char = '\u{2581}';
+pub(super) const SPACE: char = '\u{2581}';
 
 /// A tokenizer of `SentencePiece`.
 #[derive(Debug)]

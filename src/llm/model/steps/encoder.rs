@@ -1,0 +1,115 @@
+//! The steps of an encoder's layers, and the weights of their input.
+
+use super::super::architecture::Encoder;
+use super::super::weights::{EncoderInput, Weight};
+use super::{Builder, Slot, Step, VectorId};
+use crate::error::Result;
+use crate::llm::gguf::invalid;
+
+/// The matrix with a row for each type of token.
+const TYPES: &str = "token_types.weight";
+
+impl Builder<'_> {
+    /// Finds the weights of the first layer's input.
+    pub(super) fn input(&mut self, encoder: &Encoder) -> Result<()> {
+        let positions = if encoder.embeds_positions {
+            Some(self.host_matrix("position_embd.weight", self.config.context)?)
+        } else {
+            None
+        };
+        let types = self.file.tensor(TYPES);
+        let types = match types.map(|tensor| tensor.shape().get(1).copied()) {
+            Some(Some(rows)) if rows > 0 => Some(self.host_matrix(TYPES, rows)?),
+            Some(_) => return Err(invalid("no matrix", format!("tensor `{TYPES}`"))),
+            None => None,
+        };
+        self.weights.input = Some(EncoderInput {
+            positions,
+            types,
+            norm: self.gain_and_bias("token_embd_norm")?,
+        });
+        Ok(())
+    }
+
+    /// Lists the steps of a layer. Its input and its result are in `Residual`.
+    pub(super) fn encoder_layer(&mut self, encoder: &Encoder, layer: usize) -> Result<()> {
+        let config = self.config;
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let (queries, keys) = config.projections();
+        for (slot, part, rows) in [
+            (Slot::Queries, "attn_q", queries),
+            (Slot::Keys, "attn_k", keys),
+            (Slot::Values, "attn_v", keys),
+        ] {
+            self.linear(Slot::Residual, &name(part), rows, slot, false)?;
+        }
+        let cache = config.cached_layers().start;
+        self.steps.push(Step::Place {
+            gains: None,
+            rotation: 0,
+            layer: cache,
+        });
+        self.steps.push(Step::AttendWithin { layer: cache });
+        let width = config.width;
+        self.linear(
+            Slot::Mixed,
+            &name("attn_output"),
+            width,
+            Slot::Residual,
+            true,
+        )?;
+        self.layer_norm(Slot::Residual, &name("attn_output_norm"), Slot::Normed)?;
+        if encoder.gates {
+            self.linear(
+                Slot::Normed,
+                &name("ffn_gate"),
+                config.hidden,
+                Slot::Gate,
+                false,
+            )?;
+            self.linear(
+                Slot::Normed,
+                &name("ffn_up"),
+                config.hidden,
+                Slot::Up,
+                false,
+            )?;
+            self.steps
+                .push(Step::Activate(config.architecture.activation));
+        } else {
+            self.linear(
+                Slot::Normed,
+                &name("ffn_up"),
+                config.hidden,
+                Slot::Gate,
+                false,
+            )?;
+            self.steps.push(Step::Gelu);
+        }
+        self.linear(Slot::Gated, &name("ffn_down"), width, Slot::Normed, true)?;
+        self.layer_norm(Slot::Normed, &name("layer_output_norm"), Slot::Residual)
+    }
+
+    fn layer_norm(&mut self, from: Slot, name: &str, to: Slot) -> Result<()> {
+        let [gain, bias] = self.gain_and_bias(name)?;
+        self.steps.push(Step::Norm {
+            from,
+            gain,
+            bias: Some(bias),
+            to,
+        });
+        Ok(())
+    }
+
+    fn gain_and_bias(&mut self, name: &str) -> Result<[VectorId; 2]> {
+        let width = self.config.width;
+        let gain = self.vector(&format!("{name}.weight"), width)?;
+        Ok([gain, self.vector(&format!("{name}.bias"), width)?])
+    }
+
+    /// A matrix whose rows the host reads.
+    fn host_matrix(&mut self, name: &str, rows: usize) -> Result<usize> {
+        let weight = Weight::new(self.file, name, rows, self.config.width)?;
+        Ok(self.weights.push_matrix(weight).0)
+    }
+}

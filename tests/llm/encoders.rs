@@ -1,0 +1,278 @@
+//! Encoders: their vectors beside a pass in `f64`, their tokenizer beside `tokenizers`, and what they refuse.
+
+use super::gguf::random_tensor;
+use super::random_encoders::{
+    CONTEXT, WIDTH, metadata, random_encoder, random_encoder_of, vocabulary,
+};
+use super::{load, model_file, on_gpus};
+use crate::support::Random;
+use relampago::InstructionSet;
+use relampago::llm::{
+    EmbedOptions, ForwardPass, GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions,
+    Message, Pooling, WeightType,
+};
+use serde_json::Value;
+
+/// Texts of 2 to 160 tokens, more than go through the layers together.
+fn texts() -> Vec<String> {
+    let lens = [3, 0, 1, 40, 7, 158, 2, 90, 17, 31, 64, 5, 100, 8, 1];
+    let mut random = Random(3);
+    let mut word = |_| char::from(b'a' + random.below(26) as u8).to_string();
+    lens.map(|len| (0..len).map(&mut word).collect::<Vec<_>>().join(" "))
+        .to_vec()
+}
+
+fn pooled(values: &[Vec<f64>], pooling: Pooling) -> Vec<f64> {
+    let mean = |column| values.iter().map(|row| row[column]).sum::<f64>() / values.len() as f64;
+    match pooling {
+        Pooling::Mean => (0..WIDTH).map(mean).collect(),
+        Pooling::Cls => values[0].clone(),
+        _ => values[values.len() - 1].clone(),
+    }
+}
+
+fn embed(model: &LanguageModel, texts: &[String], options: &EmbedOptions) -> Vec<Vec<f32>> {
+    model.embed(texts, options.clone()).unwrap()
+}
+
+/// The largest difference of vectors whose elements are about 1 from exact ones.
+fn difference(vectors: &[Vec<f32>], exact: &[Vec<f64>]) -> f64 {
+    assert_eq!(vectors.len(), exact.len());
+    let pairs = vectors.iter().zip(exact).flat_map(|(vector, exact)| {
+        assert_eq!(vector.len(), exact.len());
+        vector.iter().zip(exact)
+    });
+    let differences = pairs.map(|(&x, exact)| (f64::from(x) - exact).abs());
+    differences.fold(0.0, |most, difference| {
+        assert!(!difference.is_nan());
+        most.max(difference)
+    })
+}
+
+#[test]
+fn vectors_are_those_of_the_pass_in_f64() {
+    let texts = texts();
+    for seed in 0..4 {
+        let (bytes, encoder) = random_encoder(seed, |_| ());
+        let sets = InstructionSet::available().iter();
+        let mut models: Vec<(String, LanguageModel)> = sets
+            .map(|&set| (set.name().to_owned(), load(&bytes, set)))
+            .collect();
+        for (name, options) in on_gpus() {
+            if name == "CUDA" {
+                continue;
+            }
+            let model = LanguageModel::from_bytes(bytes.clone(), options).unwrap();
+            models.push((name.to_owned(), model));
+        }
+        let values: Vec<_> = texts
+            .iter()
+            .map(|text| {
+                let mut tokens = models[0].1.tokenize(text, false).unwrap();
+                tokens.insert(0, 2);
+                tokens.push(3);
+                encoder.values(&tokens)
+            })
+            .collect();
+        for pooling in [Pooling::Mean, Pooling::Cls, Pooling::Last] {
+            let exact: Vec<_> = values.iter().map(|rows| pooled(rows, pooling)).collect();
+            let options = EmbedOptions::default()
+                .with_pooling(pooling)
+                .with_normalize(false);
+            for (name, model) in &models {
+                let most = difference(&embed(model, &texts, &options), &exact);
+                assert!(most < 2e-5, "{name}, seed {seed}, {pooling:?}: {most}");
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_give_the_vectors_of_single_texts_bit_for_bit_on_simd() {
+    let texts = texts();
+    let options = EmbedOptions::default();
+    for seed in 0..4 {
+        let (bytes, _) = random_encoder(seed, |_| ());
+        for &set in InstructionSet::available() {
+            let model = load(&bytes, set);
+            let together = embed(&model, &texts, &options);
+            for (text, vector) in texts.iter().zip(&together) {
+                let alone = embed(&model, std::slice::from_ref(text), &options);
+                assert_eq!(alone[0], *vector, "{}, seed {seed}: {text:?}", set.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_file_says_how_tokens_are_pooled() {
+    let texts = texts();
+    for (number, pooling) in [(1, Pooling::Mean), (2, Pooling::Cls), (3, Pooling::Last)] {
+        let set = |writer: &mut GgufWriter| writer.unsigned("bert.pooling_type", number);
+        let model = load(&random_encoder(1, set).0, InstructionSet::best());
+        let by_file = embed(&model, &texts, &EmbedOptions::default());
+        let by_option = embed(
+            &model,
+            &texts,
+            &EmbedOptions::default().with_pooling(pooling),
+        );
+        assert_eq!(by_file, by_option);
+    }
+    let set = |writer: &mut GgufWriter| writer.unsigned("bert.pooling_type", 4);
+    let model = load(&random_encoder(1, set).0, InstructionSet::best());
+    let error = model.embed(&texts, EmbedOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("pooling_type"), "{error}");
+}
+
+#[test]
+fn options_cut_and_prompt() {
+    let model = load(&random_encoder(1, |_| ()).0, InstructionSet::best());
+    let options = EmbedOptions::default;
+    let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let whole = embed(&model, &texts(&["query: a b"]), &options());
+    let prompted = embed(&model, &texts(&["a b"]), &options().with_prompt("query: "));
+    assert_eq!(whole, prompted);
+
+    let short = embed(
+        &model,
+        &texts(&["query: a b"]),
+        &options().with_dimensions(16),
+    );
+    let norm = whole[0][..16].iter().map(|x| x * x).sum::<f32>().sqrt();
+    let exact: Vec<f64> = whole[0][..16].iter().map(|x| f64::from(x / norm)).collect();
+    assert!(difference(&short, &[exact]) < 1e-6);
+    for dimensions in [0, WIDTH + 1] {
+        let error = model.embed(&["a"], options().with_dimensions(dimensions));
+        assert_eq!(error.unwrap_err().code(), "INVALID_ARGUMENT");
+    }
+
+    let long = "a ".repeat(CONTEXT);
+    let error = model.embed(&[&long], options()).unwrap_err().to_string();
+    assert!(error.contains("162") && error.contains("160"), "{error}");
+    let cut = embed(&model, &texts(&[&long]), &options().with_truncate(true));
+    let fits = embed(&model, &texts(&[&"a ".repeat(CONTEXT - 2)]), &options());
+    assert_eq!(cut, fits);
+    assert!(embed(&model, &[], &options()).is_empty());
+}
+
+#[test]
+fn methods_that_continue_texts_are_refused() {
+    let (bytes, _) = random_encoder(1, |_| ());
+    let model = load(&bytes, InstructionSet::best());
+    let options = GenerateOptions::default;
+    let file = Gguf::from_bytes(bytes).unwrap();
+    let errors = [
+        model.session().map(drop),
+        model.complete("a", options()).map(drop),
+        model.chat(&[Message::user("a")], options()).map(drop),
+        model.render(&[Message::user("a")]).map(drop),
+        ForwardPass::new(file, LoadOptions::default()).map(drop),
+    ];
+    for error in errors {
+        let error = error.unwrap_err();
+        assert_eq!(error.code(), "INVALID_ARGUMENT");
+        assert!(
+            error.to_string().contains("an encoder has only `embed`"),
+            "{error}"
+        );
+    }
+    assert!(!model.explain().to_string().is_empty());
+}
+
+#[test]
+fn files_with_other_mathematics_are_refused() {
+    let vector = |writer: &mut GgufWriter, name: &str| {
+        random_tensor(writer, name, &[WIDTH], WeightType::F32, &mut Random(1));
+    };
+    let refused = |set: &dyn Fn(&mut GgufWriter), expected: &str| {
+        let (bytes, _) = random_encoder(1, set);
+        let error = LanguageModel::from_bytes(bytes, LoadOptions::default()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    refused(
+        &|writer| writer.boolean("bert.attention.causal", true),
+        "bert.attention.causal",
+    );
+    refused(
+        &|writer| writer.float("bert.attention.max_alibi_bias", 8.0),
+        "bert.attention.max_alibi_bias",
+    );
+    refused(
+        &|writer| vector(writer, "blk.0.attn_q_norm.weight"),
+        "blk.0.attn_q_norm.weight",
+    );
+    refused(
+        &|writer| vector(writer, "blk.1.ffn_gate.weight"),
+        "blk.1.ffn_gate.weight",
+    );
+    let missing = metadata(&vocabulary()).finish();
+    let error = LanguageModel::from_bytes(missing, LoadOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "INVALID_MODEL");
+}
+
+/// The file `data/encoders/generate.py` writes.
+fn cases(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn tokens_are_those_of_tokenizers() {
+    let all = cases(include_str!("../data/encoders/wordpiece.json"));
+    let tokens = all["vocabulary"].as_array().unwrap().iter();
+    let tokens: Vec<String> = tokens.map(|token| token.as_str().unwrap().into()).collect();
+    let (bytes, _) = random_encoder_of(&tokens, 1, |_| ());
+    let model = load(&bytes, InstructionSet::best());
+    for case in all["cases"].as_array().unwrap() {
+        let text = case["text"].as_str().unwrap();
+        let ids = model.tokenize(text, false).unwrap();
+        assert_eq!(serde_json::json!(ids), case["ids"], "{text:?}");
+    }
+}
+
+/// The cosine of two vectors.
+fn cosine(a: &[f32], b: &[f64]) -> f64 {
+    let norm = |squares: f64| squares.sqrt();
+    let dot: f64 = a.iter().zip(b).map(|(&a, b)| f64::from(a) * b).sum();
+    let squares: f64 = a.iter().map(|&a| f64::from(a).powi(2)).sum();
+    dot / norm(squares) / norm(b.iter().map(|b| b * b).sum())
+}
+
+#[test]
+fn minilm_gives_the_vectors_of_a_plain_pass() {
+    let Some(path) = model_file("minilm.json") else {
+        return;
+    };
+    let cases = cases(&std::fs::read_to_string(path).unwrap());
+    let cases = cases.as_array().unwrap();
+    let text = |case: &Value| case["text"].as_str().unwrap().to_owned();
+    let devices = [("SIMD", LoadOptions::default())]
+        .into_iter()
+        .chain(on_gpus());
+    for (name, options) in devices.filter(|(name, _)| *name != "CUDA") {
+        for (file, least) in [("minilm-f32.gguf", 0.999_99), ("minilm-q8_0.gguf", 0.999)] {
+            let model = LanguageModel::load(model_file(file).unwrap(), options.clone()).unwrap();
+            for case in cases {
+                let mut ids = model.tokenize(&text(case), false).unwrap();
+                ids.insert(0, 101);
+                ids.push(102);
+                assert_eq!(serde_json::json!(ids), case["ids"], "{:?}", text(case));
+            }
+            let cases: Vec<&Value> = cases
+                .iter()
+                .filter(|case| case["vector"].is_array())
+                .collect();
+            let texts: Vec<String> = cases.iter().map(|case| text(case)).collect();
+            let vectors = embed(&model, &texts, &EmbedOptions::default().with_truncate(true));
+            let cosines = vectors.iter().zip(&cases).map(|(vector, case)| {
+                let exact: Vec<f64> = serde_json::from_value(case["vector"].clone()).unwrap();
+                cosine(vector, &exact)
+            });
+            let lowest = cosines.fold(f64::INFINITY, f64::min);
+            println!(
+                "{file} on {name}: {} texts, cosine at least {lowest}",
+                texts.len()
+            );
+            assert!(lowest >= least);
+        }
+    }
+}
