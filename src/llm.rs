@@ -10,7 +10,8 @@
 // - `inspect` reports the metadata at the beginning of files.
 // - `incoming_model` is a model whose file arrives in pieces, and `model/backend/upload` its matrices on their way to a
 //   GPU.
-// - `tokenizer` merges byte pairs or pieces, or takes the longest tokens (`wordpiece`), and splits texts into words by
+// - `tokenizer` merges byte pairs or pieces, takes the longest tokens (`wordpiece`) or those of the highest scores
+//   (`unigram`), and splits texts into words by
 //   the crate `regex`, in WebAssembly by JavaScript's regular expressions.
 // - `model` has the table of architectures (`architecture`), that of metadata keys which are used or refused
 //   (`known_keys`), the forward pass as a list of steps (`steps`) and the weights' places in the file (`weights`):

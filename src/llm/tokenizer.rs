@@ -4,9 +4,11 @@ mod added;
 mod bpe;
 mod byte_level;
 mod chain;
+mod charsmap;
 mod decode;
 mod sentencepiece;
 mod split;
+mod unigram;
 mod vocabulary;
 mod wordpiece;
 
@@ -18,6 +20,7 @@ use byte_level::ByteLevel;
 pub(super) use decode::Utf8Stream;
 use sentencepiece::SentencePiece;
 use std::ops::Range;
+use unigram::Unigram;
 use vocabulary::{TokenKind, Vocabulary};
 use wordpiece::WordPiece;
 
@@ -40,6 +43,7 @@ enum Algorithm {
     ByteLevel(ByteLevel),
     SentencePiece(SentencePiece),
     WordPiece(WordPiece),
+    Unigram(Unigram),
 }
 
 impl Tokenizer {
@@ -73,14 +77,25 @@ impl Tokenizer {
                 let end = special("seperator")?.or(special("eos")?);
                 (algorithm, cls, end)
             }
-            _ => return Err(misfit(KEY, file.get(KEY), "`gpt2`, `llama` or `bert`")),
+            Some("t5") => {
+                let unigram = Unigram::new(file, &vocabulary, special("unknown")?)?;
+                (
+                    Algorithm::Unigram(unigram),
+                    special("bos")?,
+                    special("eos")?,
+                )
+            }
+            _ => {
+                let requirement = "`gpt2`, `llama`, `bert` or `t5`";
+                return Err(misfit(KEY, file.get(KEY), requirement));
+            }
         };
         let adds_bos = file.truth("tokenizer.ggml.add_bos_token")?;
         let adds_eos = file.truth("tokenizer.ggml.add_eos_token")?;
         let adds_sep = file.truth("tokenizer.ggml.add_sep_token")?;
         let adds_end = adds_eos.or(adds_sep);
         Ok(Self {
-            adds_eos: adds_end.unwrap_or(matches!(algorithm, Algorithm::WordPiece(_))),
+            adds_eos: adds_end.unwrap_or(algorithm.adds_eos()),
             adds_bos: adds_bos.unwrap_or(algorithm.adds_bos()),
             added: AddedTokens::new(&vocabulary, strips(file)),
             algorithm,
@@ -196,6 +211,15 @@ impl Algorithm {
         match self {
             Self::ByteLevel(algorithm) => algorithm.adds_bos(),
             Self::SentencePiece(_) | Self::WordPiece(_) => true,
+            Self::Unigram(_) => false,
+        }
+    }
+
+    /// Whether whole texts end with a token if the file does not say so.
+    fn adds_eos(&self) -> bool {
+        match self {
+            Self::ByteLevel(_) | Self::SentencePiece(_) => false,
+            Self::WordPiece(_) | Self::Unigram(_) => true,
         }
     }
 
@@ -205,6 +229,7 @@ impl Algorithm {
             Self::ByteLevel(_) => false,
             Self::SentencePiece(algorithm) => algorithm.adds_space(),
             Self::WordPiece(_) => true,
+            Self::Unigram(algorithm) => algorithm.adds_space(),
         }
     }
 
@@ -219,6 +244,7 @@ impl Algorithm {
         match self {
             Self::ByteLevel(algorithm) => return algorithm.encode(vocabulary, text, to),
             Self::WordPiece(algorithm) => return algorithm.encode(vocabulary, text, to),
+            Self::Unigram(algorithm) => algorithm.encode(vocabulary, text, to),
             Self::SentencePiece(algorithm) => algorithm.encode(vocabulary, text, first, to),
         }
         Ok(())
@@ -228,8 +254,10 @@ impl Algorithm {
     fn decode(&self, text: &[u8], to: &mut Vec<u8>) {
         match self {
             Self::ByteLevel(_) => byte_level::decode(text, to),
-            // WordPiece's words begin with the character for a space, too.
-            Self::SentencePiece(_) | Self::WordPiece(_) => sentencepiece::decode(text, to),
+            // Words of all these begin with the character for a space.
+            Self::SentencePiece(_) | Self::WordPiece(_) | Self::Unigram(_) => {
+                sentencepiece::decode(text, to);
+            }
         }
     }
 }

@@ -11,6 +11,31 @@ const HEAD: usize = WIDTH / HEADS;
 const HIDDEN: usize = 96;
 const LAYERS: usize = 2;
 const EPSILON: f64 = 1e-12;
+/// The base of rotations.
+const BASE: f64 = 1000.0;
+
+/// The properties of an encoder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
+    /// Whether positions have embeddings; else heads are rotated.
+    embeds_positions: bool,
+    /// Whether there are gates and no biases, and queries, keys and values are rows of one matrix.
+    gated: bool,
+}
+
+pub(crate) const BERT: Shape = Shape {
+    name: "bert",
+    embeds_positions: true,
+    gated: false,
+};
+
+pub(crate) const NOMIC: Shape = Shape {
+    name: "nomic-bert",
+    embeds_positions: false,
+    gated: true,
+};
+
 const TYPES: [WeightType; 4] = [
     WeightType::F32,
     WeightType::Q8_0,
@@ -30,7 +55,7 @@ pub(crate) fn vocabulary() -> Vec<String> {
 }
 
 /// Writes the vocabulary of `WordPiece`, as llama.cpp's converter does.
-fn write_wordpiece(writer: &mut GgufWriter, tokens: &[String]) {
+pub(crate) fn write_wordpiece(writer: &mut GgufWriter, tokens: &[String]) {
     let id = |text: &str| tokens.iter().position(|token| token == text).unwrap() as u32;
     let kinds = tokens
         .iter()
@@ -51,9 +76,10 @@ fn write_wordpiece(writer: &mut GgufWriter, tokens: &[String]) {
 }
 
 /// The metadata of a random encoder.
-pub(crate) fn metadata(tokens: &[String]) -> GgufWriter {
+pub(crate) fn metadata(shape: Shape) -> GgufWriter {
     let mut writer = GgufWriter::default();
-    writer.string("general.architecture", "bert");
+    let key = |name: &str| format!("{}.{name}", shape.name);
+    writer.string("general.architecture", shape.name);
     for (name, value) in [
         ("block_count", LAYERS),
         ("context_length", CONTEXT),
@@ -61,15 +87,19 @@ pub(crate) fn metadata(tokens: &[String]) -> GgufWriter {
         ("feed_forward_length", HIDDEN),
         ("attention.head_count", HEADS),
     ] {
-        writer.unsigned(&format!("bert.{name}"), value as u32);
+        writer.unsigned(&key(name), value as u32);
     }
-    writer.float("bert.attention.layer_norm_epsilon", EPSILON as f32);
-    write_wordpiece(&mut writer, tokens);
+    writer.float(&key("attention.layer_norm_epsilon"), EPSILON as f32);
+    writer.boolean(&key("attention.causal"), false);
+    if !shape.embeds_positions {
+        writer.float(&key("rope.freq_base"), BASE as f32);
+    }
     writer
 }
 
 /// The weights of a random encoder.
 pub(crate) struct Encoder {
+    shape: Shape,
     tokens: Vec<f64>,
     positions: Vec<f64>,
     types: Vec<f64>,
@@ -84,36 +114,50 @@ struct Layer {
     values: [Vec<f64>; 2],
     output: [Vec<f64>; 2],
     output_norm: [Vec<f64>; 2],
+    gate: [Vec<f64>; 2],
     up: [Vec<f64>; 2],
     down: [Vec<f64>; 2],
     layer_norm: [Vec<f64>; 2],
 }
 
 /// Returns a random file, after `set` has added metadata and tensors, and its weights.
-pub(crate) fn random_encoder(seed: u64, set: impl FnOnce(&mut GgufWriter)) -> (Vec<u8>, Encoder) {
-    random_encoder_of(&vocabulary(), seed, set)
+pub(crate) fn random_encoder(
+    shape: Shape,
+    seed: u64,
+    set: impl FnOnce(&mut GgufWriter),
+) -> (Vec<u8>, Encoder) {
+    let tokens = vocabulary();
+    random_encoder_of(shape, tokens.len(), seed, |writer| {
+        write_wordpiece(writer, &tokens);
+        set(writer);
+    })
 }
 
-/// [`random_encoder`] with these tokens.
+/// [`random_encoder`] with this number of tokens, which `set` writes, too.
 pub(crate) fn random_encoder_of(
-    tokens: &[String],
+    shape: Shape,
+    tokens: usize,
     seed: u64,
     set: impl FnOnce(&mut GgufWriter),
 ) -> (Vec<u8>, Encoder) {
     let random = &mut Random(seed);
-    let mut writer = metadata(tokens);
+    let mut writer = metadata(shape);
     set(&mut writer);
     let writer = &mut writer;
     let f32 = WeightType::F32;
     let mut matrices = seed as usize;
-    let (tokens, width) = (tokens.len(), WIDTH);
+    let width = WIDTH;
     let embedding = |writer: &mut GgufWriter, random: &mut Random, name: &str, rows| {
         random_tensor(writer, name, &[width, rows], f32, random)
     };
     let tokens = embedding(writer, random, "token_embd.weight", tokens);
-    let positions = embedding(writer, random, "position_embd.weight", CONTEXT);
+    let positions = if shape.embeds_positions {
+        embedding(writer, random, "position_embd.weight", CONTEXT)
+    } else {
+        vec![0.0; CONTEXT * WIDTH]
+    };
     let types = embedding(writer, random, "token_types.weight", 2);
-    let mut norm = |writer: &mut GgufWriter, random: &mut Random, name: &str| {
+    let norm = |writer: &mut GgufWriter, random: &mut Random, name: &str| {
         let part = |part: &str| format!("{name}.{part}");
         let gain = random_tensor(writer, &part("weight"), &[width], f32, random);
         [
@@ -126,6 +170,9 @@ pub(crate) fn random_encoder_of(
         matrices += 1;
         let part = |part: &str| format!("{name}.{part}");
         let matrix = random_tensor(writer, &part("weight"), &[cols, rows], kind, random);
+        if shape.gated {
+            return [matrix, vec![0.0; rows]];
+        }
         [
             matrix,
             random_tensor(writer, &part("bias"), &[rows], f32, random),
@@ -135,10 +182,22 @@ pub(crate) fn random_encoder_of(
     let mut layers = Vec::new();
     for index in 0..LAYERS {
         let name = |part: &str| format!("blk.{index}.{part}");
+        let [queries, keys, values] = if shape.gated {
+            let [all, bias] = linear(writer, random, &name("attn_qkv"), WIDTH, 3 * WIDTH);
+            [0, 1, 2].map(|part| [part_of(&all, part), part_of(&bias, part)])
+        } else {
+            ["attn_q", "attn_k", "attn_v"]
+                .map(|part| linear(writer, random, &name(part), WIDTH, WIDTH))
+        };
         layers.push(Layer {
-            queries: linear(writer, random, &name("attn_q"), WIDTH, WIDTH),
-            keys: linear(writer, random, &name("attn_k"), WIDTH, WIDTH),
-            values: linear(writer, random, &name("attn_v"), WIDTH, WIDTH),
+            queries,
+            keys,
+            values,
+            gate: if shape.gated {
+                linear(writer, random, &name("ffn_gate"), WIDTH, HIDDEN)
+            } else {
+                Default::default()
+            },
             output: linear(writer, random, &name("attn_output"), WIDTH, WIDTH),
             output_norm: norm(writer, random, &name("attn_output_norm")),
             up: linear(writer, random, &name("ffn_up"), WIDTH, HIDDEN),
@@ -147,6 +206,7 @@ pub(crate) fn random_encoder_of(
         });
     }
     let encoder = Encoder {
+        shape,
         tokens,
         positions,
         types,
@@ -154,6 +214,12 @@ pub(crate) fn random_encoder_of(
         layers,
     };
     (std::mem::take(writer).finish(), encoder)
+}
+
+/// Returns a third of a matrix or a vector.
+fn part_of(all: &[f64], part: usize) -> Vec<f64> {
+    let len = all.len() / 3;
+    all[part * len..(part + 1) * len].to_vec()
 }
 
 fn linear([matrix, bias]: &[Vec<f64>; 2], x: &[f64]) -> Vec<f64> {
@@ -189,16 +255,41 @@ impl Encoder {
         let mut xs: Vec<Vec<f64>> = input.collect();
         for layer in &self.layers {
             let all = |by: &[Vec<f64>; 2]| xs.iter().map(|x| linear(by, x)).collect();
-            let [queries, keys, values]: [Vec<Vec<f64>>; 3] =
+            let [mut queries, mut keys, values]: [Vec<Vec<f64>>; 3] =
                 [&layer.queries, &layer.keys, &layer.values].map(all);
+            if !self.shape.embeds_positions {
+                for rows in [&mut queries, &mut keys] {
+                    let rows = rows.iter_mut().enumerate();
+                    rows.for_each(|(position, row)| rotate(row, position));
+                }
+            }
             for (x, query) in xs.iter_mut().zip(&queries) {
                 let mixed = attend(query, &keys, &values);
                 *x = norm(&layer.output_norm, &sum(x, &linear(&layer.output, &mixed)));
-                let hidden: Vec<f64> = linear(&layer.up, x).into_iter().map(gelu).collect();
+                let up = linear(&layer.up, x);
+                let hidden: Vec<f64> = if self.shape.gated {
+                    let gate = linear(&layer.gate, x).into_iter().zip(up);
+                    gate.map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up)
+                        .collect()
+                } else {
+                    up.into_iter().map(gelu).collect()
+                };
                 *x = norm(&layer.layer_norm, &sum(x, &linear(&layer.down, &hidden)));
             }
         }
         xs
+    }
+}
+
+/// Rotates each pair of elements of both halves of each head.
+fn rotate(row: &mut [f64], position: usize) {
+    for head in row.chunks_exact_mut(HEAD) {
+        for pair in 0..HEAD / 2 {
+            let angle = position as f64 * BASE.powf(-(2.0 * pair as f64) / HEAD as f64);
+            let (a, b) = (head[pair], head[pair + HEAD / 2]);
+            head[pair] = a * angle.cos() - b * angle.sin();
+            head[pair + HEAD / 2] = a * angle.sin() + b * angle.cos();
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Architecture {
     pub(super) norms_results: bool,
     /// Whether embeddings are multiplied by the square root of their length.
     pub(super) scales_embedding: bool,
-    /// Whether queries, keys and values are rows of one matrix, and gate and up rows of another.
+    /// Whether queries, keys and values are rows of one matrix, and of a decoder gate and up rows of another.
     pub(super) fused: bool,
     /// The properties of an encoder; `None` for a decoder.
     pub(super) encoder: Option<Encoder>,
@@ -97,6 +97,15 @@ const ARCHITECTURES: &[Architecture] = &[
         encoder: Some(Encoder {
             embeds_positions: true,
             gates: false,
+        }),
+        ..PLAIN
+    },
+    Architecture {
+        name: "nomic-bert",
+        fused: true,
+        encoder: Some(Encoder {
+            embeds_positions: false,
+            gates: true,
         }),
         ..PLAIN
     },

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// The number of rows from which on SIMD multiplies each of them alike, whatever their number: shorter texts go through the
 /// layers beside others, so that a text has the same result alone.
-const LEAST_ROWS: usize = 4;
+pub(super) const LEAST_ROWS: usize = 4;
 
 impl Model {
     /// Passes the values of each text's tokens after the last layer to a function, and returns its results. Texts go through
@@ -31,7 +31,7 @@ impl Model {
             let mut tokens = now.concat();
             let mut rows = rows_of(now);
             if tokens.len() < LEAST_ROWS {
-                rows.push(tokens.len()..LEAST_ROWS);
+                rows.extend((tokens.len()..LEAST_ROWS).map(|row| row..row + 1));
                 tokens.resize(LEAST_ROWS, tokens[0]);
             }
             let request = BlockRequest {
@@ -82,6 +82,8 @@ impl Model {
         Ok(())
     }
 
+    /// Checks whether the model continues texts.
+    ///
     /// # Errors
     /// `InvalidArgument` for an encoder, which reads whole texts only.
     pub(crate) fn check_decoder(&self) -> Result<()> {

@@ -260,7 +260,8 @@ fn causal(config: &Config) -> f64 {
 }
 
 fn activation_names(config: &Config) -> &'static [&'static str] {
-    if config.is_encoder() {
+    let encoder = config.architecture.encoder.as_ref();
+    if encoder.is_some_and(|encoder| !encoder.gates) {
         return &["gelu"];
     }
     match config.architecture.activation {

@@ -179,20 +179,7 @@ impl Builder<'_> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
         self.norm(Slot::Residual, &name("attn_norm"), Slot::Normed)?;
-        let (queries, keys) = config.projections();
-        let parts = [
-            (Slot::Queries, "attn_q", queries),
-            (Slot::Keys, "attn_k", keys),
-            (Slot::Values, "attn_v", keys),
-        ];
-        if config.architecture.fused {
-            let fused = name("attn_qkv");
-            self.fused(&fused, &parts.map(|(slot, _, rows)| (slot, rows)))?;
-        } else {
-            for (slot, part, rows) in parts {
-                self.linear(Slot::Normed, &name(part), rows, slot, false)?;
-            }
-        }
+        self.projections(Slot::Normed, layer)?;
         let local = config.is_local(layer);
         let gains = if config.architecture.norms_heads {
             let mut gain = |part| self.vector(&name(part), config.head_len);
@@ -214,6 +201,23 @@ impl Builder<'_> {
         )
     }
 
+    /// The matrices that give queries, keys and values.
+    fn projections(&mut self, from: Slot, layer: usize) -> Result<()> {
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let (queries, keys) = self.config.projections();
+        let parts = [
+            (Slot::Queries, "attn_q", queries),
+            (Slot::Keys, "attn_k", keys),
+            (Slot::Values, "attn_v", keys),
+        ];
+        if self.config.architecture.fused {
+            let fused = name("attn_qkv");
+            return self.fused(from, &fused, &parts.map(|(slot, _, rows)| (slot, rows)));
+        }
+        let mut parts = parts.into_iter();
+        parts.try_for_each(|(slot, part, rows)| self.linear(from, &name(part), rows, slot, false))
+    }
+
     fn feed_forward(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
@@ -223,7 +227,8 @@ impl Builder<'_> {
             (Slot::Up, "ffn_up", config.hidden),
         ];
         if config.architecture.fused {
-            self.fused(&name("ffn_up"), &parts.map(|(slot, _, rows)| (slot, rows)))?;
+            let parts = parts.map(|(slot, _, rows)| (slot, rows));
+            self.fused(Slot::Normed, &name("ffn_up"), &parts)?;
         } else {
             for (slot, part, rows) in parts {
                 self.linear(Slot::Normed, &name(part), rows, slot, false)?;
@@ -264,15 +269,15 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Matrices that are rows of one tensor, one after the other, applied to `Normed`.
-    fn fused(&mut self, name: &str, parts: &[(Slot, usize)]) -> Result<()> {
+    /// Matrices that are rows of one tensor, one after the other.
+    fn fused(&mut self, from: Slot, name: &str, parts: &[(Slot, usize)]) -> Result<()> {
         let rows = parts.iter().map(|part| part.1).sum();
         let name = format!("{name}.weight");
         let all = Weight::new(self.file, &name, rows, self.config.width)?;
         let mut first = 0;
         for &(slot, rows) in parts {
             let weight = self.weights.push_matrix(all.rows(first..first + rows));
-            self.multiply(Slot::Normed, weight, slot, false);
+            self.multiply(from, weight, slot, false);
             first += rows;
         }
         Ok(())

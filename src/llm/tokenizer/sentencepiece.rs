@@ -130,7 +130,8 @@ fn text_token(vocabulary: &Vocabulary, text: &[u8]) -> Option<u32> {
     .then_some(token)
 }
 
-fn scores(file: &Gguf, len: usize) -> Result<Vec<f32>> {
+/// Returns the scores of a file's tokens.
+pub(super) fn scores(file: &Gguf, len: usize) -> Result<Vec<f32>> {
     const KEY: &str = "tokenizer.ggml.scores";
     let Some(scores) = file.array_of_tokens(KEY, len)? else {
         return Ok(vec![0.0; len]);

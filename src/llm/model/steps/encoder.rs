@@ -35,14 +35,7 @@ impl Builder<'_> {
     pub(super) fn encoder_layer(&mut self, encoder: &Encoder, layer: usize) -> Result<()> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
-        let (queries, keys) = config.projections();
-        for (slot, part, rows) in [
-            (Slot::Queries, "attn_q", queries),
-            (Slot::Keys, "attn_k", keys),
-            (Slot::Values, "attn_v", keys),
-        ] {
-            self.linear(Slot::Residual, &name(part), rows, slot, false)?;
-        }
+        self.projections(Slot::Residual, layer)?;
         let cache = config.cached_layers().start;
         self.steps.push(Step::Place {
             gains: None,
