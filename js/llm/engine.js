@@ -191,22 +191,41 @@ export class Engine {
     /** A vector for each text; `number` cancels it, as a generation. */
     embed(number, texts, options) {
         return this.#inTurn(async () => {
-            await pause(); // So that a cancellation that came before is known.
-            this.#check(number);
-            const tokens = texts.map((text, i) => this.#tokensToEmbed(text, i, options));
-            const values = await this.#model.embed(tokens, options, () => this.#isCancelled(number));
-            this.#check(number);
+            const values = await this.#readWhole(
+                number,
+                texts,
+                (text) => this.#model.tokensToEmbed(text, options),
+                (tokens, isCancelled) => this.#model.embed(tokens, options, isCancelled),
+            );
             const length = values.length / texts.length;
             return texts.map((_, i) => values.slice(i * length, (i + 1) * length));
         });
     }
 
-    #tokensToEmbed(text, i, options) {
-        try {
-            return this.#model.tokensToEmbed(text, options);
-        } catch (error) {
-            throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
-        }
+    /** The score of each text for a query; `number` cancels it, as a generation. */
+    rank(number, query, texts, options) {
+        return this.#inTurn(() => this.#readWhole(
+            number,
+            texts,
+            (text) => this.#model.tokensToRank(query, text, options),
+            (tokens, isCancelled) => this.#model.rank(tokens, isCancelled),
+        ));
+    }
+
+    /** Reads whole texts: `tokensOf` gives the tokens of each one, and `read` the values of all. */
+    async #readWhole(number, texts, tokensOf, read) {
+        await pause(); // So that a cancellation that came before is known.
+        this.#check(number);
+        const tokens = texts.map((text, i) => {
+            try {
+                return tokensOf(text);
+            } catch (error) {
+                throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
+            }
+        });
+        const values = await read(tokens, () => this.#isCancelled(number));
+        this.#check(number);
+        return values;
     }
 
     /** Makes a session, of saved bytes if there are any, which become the engine's; returns its number. */

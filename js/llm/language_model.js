@@ -46,6 +46,8 @@ const EMBED = {
     signal: check.abortSignal,
 };
 
+const RANK = { truncate: check.boolean, signal: check.abortSignal };
+
 const TOKENIZE = { special: check.boolean };
 
 const RELOAD = { signal: check.abortSignal, onProgress: check.callable };
@@ -215,6 +217,15 @@ export class LanguageModel {
         return untilAborted(signal, embed, check.aborted, () => engine.cancel(number));
     }
 
+    async rank(query, texts, options) {
+        const { signal, ...how } = check.options(options, RANK);
+        const question = check.text(query, 'query');
+        const list = check.texts(texts, 'texts');
+        const [engine, number] = [this.#used(), ++this.#current.requests];
+        const rank = () => engine.rank(number, question, list, how);
+        return untilAborted(signal, rank, check.aborted, () => engine.cancel(number));
+    }
+
     async tokenize(text, options) {
         const { special = false } = check.options(options, TOKENIZE);
         return this.#used().tokenize(check.text(text, 'text'), special);
@@ -258,7 +269,8 @@ export class LanguageModel {
         }
         traceAll(this, ['load', 'inspect', 'cached', 'evict']);
         traceAll(this.prototype, [
-            'reload', 'loadLora', 'session', 'loadSession', 'embed', 'tokenize', 'detokenize', 'explain', 'memoryBytes',
+            'reload', 'loadLora', 'session', 'loadSession', 'embed', 'rank', 'tokenize', 'detokenize', 'explain',
+            'memoryBytes',
         ]);
     }
 }

@@ -425,6 +425,7 @@ export async function encoder({ LanguageModel }, source, texts, options) {
   errors.dimensions = await outcome(() => model.embed('x', { dimensions: 65 }));
   errors.chat = await outcome(() => model.chat([{ role: 'user', content: 'x' }]).text());
   errors.complete = await outcome(() => model.complete('x').text());
+  errors.rank = await outcome(() => model.rank('q', ['x']));
   errors.session = await outcome(() => model.session());
   model.dispose();
   return result;

@@ -50,12 +50,14 @@ function verify(result, { cases, vectors }, exact) {
   assert.equal(result.cut, true);
   assert.equal(result.truncated, 64);
   assert.deepEqual(result.none, []);
-  const decoder = /^INVALID_ARGUMENT: `model` is bert, but must be one that continues texts: an encoder has only `embed`/;
+  const decoder = /^INVALID_ARGUMENT: `model` is bert, but must be one that continues texts: an encoder has only `embed` and `rank`/;
   const { long, dimensions, ...others } = result.errors;
   assert.match(long, /^LIMIT_EXCEEDED: `texts\[1\]`: the number of tokens in the context is 202, beyond the limit of 160/);
   assert.match(dimensions, /^INVALID_ARGUMENT: `dimensions` is 65, but must be from 1 to 64/);
-  assert.deepEqual(Object.keys(others), ['chat', 'complete', 'session']);
-  for (const [name, message] of Object.entries(others)) {
+  assert.deepEqual(Object.keys(others), ['chat', 'complete', 'rank', 'session']);
+  const { rank, ...sessions } = others;
+  assert.match(rank, /^INVALID_ARGUMENT: `texts\[0\]`: `model` is bert, but must be one that ranks texts/);
+  for (const [name, message] of Object.entries(sessions)) {
     assert.match(message, decoder, name);
   }
 }

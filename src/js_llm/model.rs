@@ -7,7 +7,7 @@ use super::{backend_name, get, integer, set, to_js};
 use crate::instruction_set::InstructionSet;
 use crate::llm::{
     EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
-    Sequence,
+    RankOptions, Sequence,
 };
 use js_sys::{Array, Function, Object, Uint32Array};
 use std::cell::RefCell;
@@ -118,16 +118,36 @@ impl Model {
         options: JsValue,
         is_cancelled: Function,
     ) -> Result<Vec<f32>, JsValue> {
-        let texts = texts
-            .iter()
-            .map(|tokens| Uint32Array::from(tokens).to_vec());
-        let (texts, options) = (texts.collect::<Vec<_>>(), embed_options(&options));
+        let (texts, options) = (tokens_of(&texts), embed_options(&options));
         let embedding = self.language.embed_tokens(&texts, &options);
         let vectors = unless(&is_cancelled, embedding).await;
         vectors
             .unwrap_or_else(|| Ok(Vec::new()))
             .map(|vectors| vectors.concat())
             .map_err(|error| to_js(&error))
+    }
+
+    /// The tokens of a pair of texts that `rank` reads.
+    #[wasm_bindgen(js_name = tokensToRank)]
+    pub fn tokens_to_rank(
+        &self,
+        query: &str,
+        text: &str,
+        options: &JsValue,
+    ) -> Result<Vec<u32>, JsValue> {
+        let options = RankOptions {
+            truncate: get(options, "truncate").is_truthy(),
+        };
+        let tokens = self.language.tokens_to_rank(query, text, &options);
+        tokens.map_err(|error| to_js(&error))
+    }
+
+    /// The scores of pairs, whose tokens are arrays. None where `is_cancelled` returns true before.
+    pub async fn rank(&self, pairs: Array, is_cancelled: Function) -> Result<Vec<f32>, JsValue> {
+        let pairs = tokens_of(&pairs);
+        let scores = unless(&is_cancelled, self.language.rank_tokens(&pairs)).await;
+        let scores = scores.unwrap_or_else(|| Ok(Vec::new()));
+        scores.map_err(|error| to_js(&error))
     }
 
     /// A new sequence, or one that was saved, with adapters: pairs of a number and a factor.
@@ -174,6 +194,14 @@ fn numbers(object: &JsValue, key: &str) -> Vec<f64> {
     numbers
         .iter()
         .filter_map(|number| number.as_f64())
+        .collect()
+}
+
+/// The tokens of texts, an array each.
+fn tokens_of(texts: &Array) -> Vec<Vec<u32>> {
+    let texts = texts.iter();
+    texts
+        .map(|tokens| Uint32Array::from(tokens).to_vec())
         .collect()
 }
 

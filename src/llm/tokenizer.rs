@@ -125,6 +125,15 @@ impl Tokenizer {
         self.eos.filter(|_| self.adds_eos)
     }
 
+    /// The number of ending tokens between two texts that are read as a pair.
+    pub(super) fn ends_between(&self) -> usize {
+        match self.algorithm {
+            Algorithm::WordPiece(_) => 1,
+            // As XLM-RoBERTa was trained.
+            Algorithm::ByteLevel(_) | Algorithm::SentencePiece(_) | Algorithm::Unigram(_) => 2,
+        }
+    }
+
     /// The token that begins texts.
     pub(super) fn bos(&self) -> Option<u32> {
         self.bos

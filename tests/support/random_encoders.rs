@@ -22,18 +22,25 @@ pub(crate) struct Shape {
     embeds_positions: bool,
     /// Whether there are gates and no biases, and queries, keys and values are rows of one matrix.
     gated: bool,
+    /// The number of types of tokens.
+    types: usize,
 }
 
 pub(crate) const BERT: Shape = Shape {
     name: "bert",
     embeds_positions: true,
     gated: false,
+    types: 2,
 };
+
+/// `bert` with one type of tokens, as models have it that rank texts.
+pub(crate) const RANKING: Shape = Shape { types: 1, ..BERT };
 
 pub(crate) const NOMIC: Shape = Shape {
     name: "nomic-bert",
     embeds_positions: false,
     gated: true,
+    types: 2,
 };
 
 const TYPES: [WeightType; 4] = [
@@ -156,7 +163,7 @@ pub(crate) fn random_encoder_of(
     } else {
         vec![0.0; CONTEXT * WIDTH]
     };
-    let types = embedding(writer, random, "token_types.weight", 2);
+    let types = embedding(writer, random, "token_types.weight", shape.types);
     let norm = |writer: &mut GgufWriter, random: &mut Random, name: &str| {
         let part = |part: &str| format!("{name}.{part}");
         let gain = random_tensor(writer, &part("weight"), &[width], f32, random);
@@ -241,6 +248,32 @@ fn norm([gain, bias]: &[Vec<f64>; 2], x: &[f64]) -> Vec<f64> {
 
 fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a + b).collect()
+}
+
+/// Writes the head of an encoder that ranks texts, after metadata that says so, and one type of tokens.
+pub(crate) fn write_ranking_head(
+    writer: &mut GgufWriter,
+    random: &mut Random,
+) -> [[Vec<f64>; 2]; 2] {
+    let mut layer = |name: &str, rows: usize| {
+        let mut part = |part: &str, shape: &[usize]| {
+            random_tensor(
+                writer,
+                &format!("{name}.{part}"),
+                shape,
+                WeightType::F32,
+                random,
+            )
+        };
+        [part("weight", &[WIDTH, rows]), part("bias", &[rows])]
+    };
+    [layer("cls", WIDTH), layer("cls.output", 1)]
+}
+
+/// The score of the values of a pair's first token.
+pub(crate) fn score(head: &[[Vec<f64>; 2]; 2], first: &[f64]) -> f64 {
+    let hidden: Vec<f64> = linear(&head[0], first).into_iter().map(f64::tanh).collect();
+    linear(&head[1], &hidden)[0]
 }
 
 impl Encoder {

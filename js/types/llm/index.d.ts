@@ -274,6 +274,12 @@ export interface EmbedOptions {
     signal?: AbortSignal | undefined;
 }
 
+export interface RankOptions {
+    /** Whether texts that do not fit into the context with the query are cut. By default they are an error. */
+    truncate?: boolean | undefined;
+    signal?: AbortSignal | undefined;
+}
+
 /** As in OpenAI's API. */
 export type ResponseFormat =
     | { type: 'text' }
@@ -486,6 +492,11 @@ export class LanguageModel {
      * divided by the vector's length unless `normalize` is false. Encoders read many short texts together.
      */
     embed(texts: string | readonly string[], options?: EmbedOptions): Promise<Float32Array[]>;
+    /**
+     * Returns a score for each text: the higher, the better it answers the query. The model is a reranker, whose file has
+     * the `pooling_type` 4.
+     */
+    rank(query: string, texts: string | readonly string[], options?: RankOptions): Promise<Float32Array>;
     /** The tokens of a text; control tokens such as `<|im_end|>` are recognised in it only if `special` is true. */
     tokenize(text: string, options?: { special?: boolean | undefined }): Promise<Uint32Array>;
     /** The text of tokens, that of control tokens included; bytes that are not UTF-8 become U+FFFD. */

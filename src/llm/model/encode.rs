@@ -1,5 +1,6 @@
 //! The pass of encoders: whole texts, several at a time.
 
+use super::steps::VectorId;
 use super::weights::EncoderInput;
 use super::{BlockRequest, Input, Model, Output};
 use crate::alloc::try_zeros;
@@ -82,6 +83,50 @@ impl Model {
         Ok(())
     }
 
+    /// Checks whether the model ranks texts.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another model.
+    pub(crate) fn check_ranking(&self) -> Result<()> {
+        if self.weights.ranking.is_some() {
+            return Ok(());
+        }
+        let requirement = "one that ranks texts, whose `pooling_type` is 4";
+        Err(Error::invalid(
+            "model",
+            self.config.architecture.name,
+            requirement,
+        ))
+    }
+
+    /// Returns the score of a pair of texts by the values of its tokens.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a model that ranks no texts; `OutOfMemory`.
+    pub(crate) fn score(&self, rows: &[f32]) -> Result<f32> {
+        self.check_ranking()?;
+        let mut values: Vec<f64> = rows.iter().copied().map(f64::from).collect();
+        values.truncate(self.config.width);
+        if let Some(head) = &self.weights.ranking {
+            let hidden = self.linear_on_host(head.dense, &values)?;
+            let hidden: Vec<f64> = hidden.into_iter().map(f64::tanh).collect();
+            values = self.linear_on_host(head.output, &hidden)?;
+        }
+        Ok(values[0] as f32)
+    }
+
+    fn linear_on_host(&self, (matrix, bias): (usize, VectorId), x: &[f64]) -> Result<Vec<f64>> {
+        let matrix = self.weights.matrices[matrix].matrix(&self.file)?;
+        let mut row = try_zeros(x.len())?;
+        let biases = self.weights.vectors[bias.0].iter().enumerate();
+        let sums = biases.map(|(index, &bias)| {
+            matrix.dequantize_row(index, &mut row);
+            let products = row.iter().zip(x).map(|(&weight, x)| f64::from(weight) * x);
+            f64::from(bias) + products.sum::<f64>()
+        });
+        Ok(sums.collect())
+    }
+
     /// Checks whether the model continues texts.
     ///
     /// # Errors
@@ -90,7 +135,7 @@ impl Model {
         if !self.config.is_encoder() {
             return Ok(());
         }
-        let requirement = "one that continues texts: an encoder has only `embed`";
+        let requirement = "one that continues texts: an encoder has only `embed` and `rank`";
         Err(Error::invalid(
             "model",
             self.config.architecture.name,

@@ -115,6 +115,10 @@ pub(super) struct Weights {
     pub(super) head: Option<usize>,
     /// The weights of an encoder that its first layer's input takes besides the embedding.
     pub(super) input: Option<EncoderInput>,
+    /// The head of an encoder that ranks texts.
+    pub(super) ranking: Option<RankingHead>,
+    /// The matrices besides the embedding whose rows only the host reads.
+    pub(super) on_host: Vec<usize>,
 }
 
 /// The weights that give the first layer's input of an encoder, besides the tokens' embeddings.
@@ -126,6 +130,14 @@ pub(super) struct EncoderInput {
     pub(super) types: Option<usize>,
     /// The gain and the bias of the norm of the sum.
     pub(super) norm: [VectorId; 2],
+}
+
+/// The network that makes a score of the values of a text's first token: two matrices with biases, and tanh between them.
+#[derive(Debug)]
+pub(super) struct RankingHead {
+    pub(super) dense: (usize, VectorId),
+    /// A matrix of one row.
+    pub(super) output: (usize, VectorId),
 }
 
 impl Weights {
@@ -144,16 +156,16 @@ impl Weights {
             embedding: 0,
             head: (!config.is_encoder()).then_some(matrices.len() - 1),
             input: None,
+            ranking: None,
+            on_host: Vec::new(),
             matrices,
         })
     }
 
     /// Returns whether only the host reads the rows of a matrix.
     pub(super) fn is_on_host(&self, matrix: usize) -> bool {
-        let input = self.input.as_ref();
-        let of_input = input.map_or([None; 2], |input| [input.positions, input.types]);
         let is_embedding = matrix == self.embedding && self.head != Some(matrix);
-        is_embedding || of_input.contains(&Some(matrix))
+        is_embedding || self.on_host.contains(&matrix)
     }
 
     /// The number of tokens in the vocabulary.

@@ -1,10 +1,14 @@
 //! The steps of an encoder's layers, and the weights of their input.
 
 use super::super::architecture::Encoder;
-use super::super::weights::{EncoderInput, Weight};
+use super::super::weights::{EncoderInput, RankingHead, Weight};
 use super::{Builder, Slot, Step, VectorId};
 use crate::error::Result;
+use crate::llm::Value;
 use crate::llm::gguf::invalid;
+
+/// The pooling that is a score.
+const RANK: u64 = 4;
 
 /// The matrix with a row for each type of token.
 const TYPES: &str = "token_types.weight";
@@ -28,7 +32,34 @@ impl Builder<'_> {
             types,
             norm: self.gain_and_bias("token_embd_norm")?,
         });
+        let key = format!("{}.pooling_type", self.config.architecture.name);
+        if self.file.get(&key).and_then(Value::as_u64) == Some(RANK) {
+            self.weights.ranking = Some(self.ranking_head(types)?);
+        }
         Ok(())
+    }
+
+    /// Finds the head of a file that ranks texts.
+    ///
+    /// # Errors
+    /// `InvalidModel` for a head of other layers, and for several types of tokens: the texts of a pair would differ in
+    /// them, and all tokens have the first one.
+    fn ranking_head(&mut self, types: Option<usize>) -> Result<RankingHead> {
+        if types.is_some_and(|types| self.weights.matrices[types].rows > 1) {
+            let what = "several types of tokens: pairs of texts are supported with one type only";
+            return Err(invalid(what, format!("tensor `{TYPES}`")));
+        }
+        let width = self.config.width;
+        Ok(RankingHead {
+            dense: (
+                self.host_matrix("cls.weight", width)?,
+                self.vector("cls.bias", width)?,
+            ),
+            output: (
+                self.host_matrix("cls.output.weight", 1)?,
+                self.vector("cls.output.bias", 1)?,
+            ),
+        })
     }
 
     /// Lists the steps of a layer. Its input and its result are in `Residual`.
@@ -103,6 +134,8 @@ impl Builder<'_> {
     /// A matrix whose rows the host reads.
     fn host_matrix(&mut self, name: &str, rows: usize) -> Result<usize> {
         let weight = Weight::new(self.file, name, rows, self.config.width)?;
-        Ok(self.weights.push_matrix(weight).0)
+        let matrix = self.weights.push_matrix(weight).0;
+        self.weights.on_host.push(matrix);
+        Ok(matrix)
     }
 }
