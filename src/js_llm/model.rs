@@ -214,7 +214,7 @@ fn embed_options(object: &JsValue) -> EmbedOptions {
             "last" => Pooling::Last,
             _ => Pooling::Mean,
         }),
-        normalize: !get(object, "normalize").is_false(),
+        normalize: get(object, "normalize").as_bool().unwrap_or(true),
         prompt: get(object, "prompt").as_string(),
         dimensions: integer(object, "dimensions"),
         truncate: get(object, "truncate").is_truthy(),
