@@ -2,8 +2,8 @@
 
 use super::gguf::random_tensor;
 use super::random_encoders::{
-    BERT, CONTEXT, NOMIC, Shape, WIDTH, metadata, random_encoder, random_encoder_of,
-    write_wordpiece,
+    BERT, CONTEXT, Encoder, NOMIC, RANKING, Shape, WIDTH, metadata, random_encoder,
+    random_encoder_of, score, write_ranking_head, write_wordpiece,
 };
 use super::{load, model_file, on_gpus};
 use crate::support::Random;
