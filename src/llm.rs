@@ -10,11 +10,14 @@
 // - `inspect` reports the metadata at the beginning of files.
 // - `incoming_model` is a model whose file arrives in pieces, and `model/backend/upload` its matrices on their way to a
 //   GPU.
-// - `tokenizer` merges byte pairs, and splits texts into words by the crate `regex`, in WebAssembly by JavaScript's
-//   regular expressions.
+// - `tokenizer` merges byte pairs or pieces, takes the longest tokens (`wordpiece`) or those of the highest scores
+//   (`unigram`), and splits texts into words by
+//   the crate `regex`, in WebAssembly by JavaScript's regular expressions.
 // - `model` has the table of architectures (`architecture`), that of metadata keys which are used or refused
 //   (`known_keys`), the forward pass as a list of steps (`steps`) and the weights' places in the file (`weights`):
-//   `backend` runs the steps on SIMD, wgpu and CUDA, `explain` lists them.
+//   `backend` runs the steps on SIMD, wgpu and CUDA, `explain` lists them, `encode` passes whole texts through an
+//   encoder.
+// - `embedding` makes one vector of a text's tokens, `rerank` a score of a pair of texts.
 // - `lora` reads adapters from safetensors files (crate `safetensors`) and GGUF files, `model/adapter` binds adapters
 //   to a model's matrices, `forward_pass` runs single layers.
 // - `sequence` has tokens with their keys and values, `session` is the public type for a sequence, `saved` turns a
@@ -50,6 +53,7 @@ mod lora;
 mod model;
 mod quantized_matrix;
 mod ranking;
+mod rerank;
 mod sampling;
 mod saved;
 mod sequence;
@@ -73,6 +77,7 @@ pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use logprobs::{Candidate, TokenLogprobs};
 pub use lora::{Lora, LoraOptions, QkvLora, ScaledLora};
 pub use quantized_matrix::QuantizedMatrix;
+pub use rerank::RankOptions;
 pub use sampling::Sampling;
 pub use session::Session;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]

@@ -7,6 +7,8 @@ mod allocations;
 mod cache_types;
 #[path = "llm/cancelled.rs"]
 mod cancelled;
+#[path = "llm/encoders.rs"]
+mod encoders;
 #[path = "llm/exact.rs"]
 mod exact;
 #[path = "llm/explain.rs"]
@@ -34,6 +36,8 @@ mod lora;
 mod odd_schemas;
 #[path = "llm/prompts.rs"]
 mod prompts;
+#[path = "support/random_encoders.rs"]
+mod random_encoders;
 #[path = "support/random_models.rs"]
 mod random_models;
 #[path = "llm/refused_keys.rs"]
@@ -395,7 +399,10 @@ fn generation_takes_the_likeliest_tokens() {
 #[test]
 fn unsupported_models_are_refused_by_name() {
     for (name, expected) in [
-        ("gemma2", "supported are llama, qwen2, qwen3, gemma3, phi3"),
+        (
+            "gemma2",
+            "supported are llama, qwen2, qwen3, gemma3, phi3, bert, nomic-bert",
+        ),
         ("unknown", "not supported"),
     ] {
         let mut writer = GgufWriter::default();

@@ -189,20 +189,43 @@ export class Engine {
     }
 
     /** A vector for each text; `number` cancels it, as a generation. */
-    embed(number, texts, last, normalize) {
+    embed(number, texts, options) {
         return this.#inTurn(async () => {
-            const vectors = [];
-            for (const [i, text] of texts.entries()) {
-                this.#check(number);
-                const vector = this.#model.embed(text, last, normalize, () => this.#isCancelled(number));
-                vectors.push(await vector.catch((error) => {
-                    throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
-                }));
-                await pause();
-            }
-            this.#check(number);
-            return vectors;
+            const values = await this.#readWhole(
+                number,
+                texts,
+                (text) => this.#model.tokensToEmbed(text, options),
+                (tokens, isCancelled) => this.#model.embed(tokens, options, isCancelled),
+            );
+            const length = values.length / texts.length;
+            return texts.map((_, i) => values.slice(i * length, (i + 1) * length));
         });
+    }
+
+    /** The score of each text for a query; `number` cancels it, as a generation. */
+    rank(number, query, texts, options) {
+        return this.#inTurn(() => this.#readWhole(
+            number,
+            texts,
+            (text) => this.#model.tokensToRank(query, text, options),
+            (tokens, isCancelled) => this.#model.rank(tokens, isCancelled),
+        ));
+    }
+
+    /** Reads whole texts: `tokensOf` gives the tokens of each one, and `read` the values of all. */
+    async #readWhole(number, texts, tokensOf, read) {
+        await pause(); // So that a cancellation that came before is known.
+        this.#check(number);
+        const tokens = texts.map((text, i) => {
+            try {
+                return tokensOf(text);
+            } catch (error) {
+                throw error instanceof RelampagoError ? new RelampagoError(error.code, `\`texts[${i}]\`: ${error.message}`, error) : error;
+            }
+        });
+        const values = await read(tokens, () => this.#isCancelled(number));
+        this.#check(number);
+        return values;
     }
 
     /** Makes a session, of saved bytes if there are any, which become the engine's; returns its number. */

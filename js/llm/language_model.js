@@ -37,7 +37,16 @@ const LORA = { alpha: check.number, signal: check.abortSignal };
 
 const SESSION = { lora: (value) => value };
 
-const EMBED = { pooling: check.oneOf('mean', 'last'), normalize: check.boolean, signal: check.abortSignal };
+const EMBED = {
+    pooling: check.oneOf('mean', 'last', 'cls'),
+    normalize: check.boolean,
+    prompt: check.text,
+    dimensions: check.count,
+    truncate: check.boolean,
+    signal: check.abortSignal,
+};
+
+const RANK = { truncate: check.boolean, signal: check.abortSignal };
 
 const TOKENIZE = { special: check.boolean };
 
@@ -204,12 +213,20 @@ export class LanguageModel {
     }
 
     async embed(texts, options) {
-        const { pooling, normalize = true, signal } = check.options(options, EMBED);
+        const { signal, ...how } = check.options(options, EMBED);
         const list = check.texts(texts, 'texts');
         const [engine, number] = [this.#used(), ++this.#current.requests];
-        const last = pooling === undefined ? undefined : pooling === 'last';
-        const embed = () => engine.embed(number, list, last, normalize);
+        const embed = () => engine.embed(number, list, how);
         return untilAborted(signal, embed, check.aborted, () => engine.cancel(number));
+    }
+
+    async rank(query, texts, options) {
+        const { signal, ...how } = check.options(options, RANK);
+        const question = check.text(query, 'query');
+        const list = check.texts(texts, 'texts');
+        const [engine, number] = [this.#used(), ++this.#current.requests];
+        const rank = () => engine.rank(number, question, list, how);
+        return untilAborted(signal, rank, check.aborted, () => engine.cancel(number));
     }
 
     async tokenize(text, options) {
@@ -255,7 +272,8 @@ export class LanguageModel {
         }
         traceAll(this, ['load', 'inspect', 'cached', 'evict']);
         traceAll(this.prototype, [
-            'reload', 'loadLora', 'session', 'loadSession', 'embed', 'tokenize', 'detokenize', 'explain', 'memoryBytes',
+            'reload', 'loadLora', 'session', 'loadSession', 'embed', 'rank', 'tokenize', 'detokenize', 'explain',
+            'memoryBytes',
         ]);
     }
 }

@@ -178,6 +178,10 @@ export class WorkerEngine {
         return this.#call('embed', values);
     }
 
+    rank(...values) {
+        return this.#call('rank', values);
+    }
+
     openSession(saved, lora) {
         return this.#call('openSession', [saved, lora], { transfer: saved && [saved.buffer] });
     }

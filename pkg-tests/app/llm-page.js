@@ -1,5 +1,5 @@
 import * as llm from 'relampago/llm';
-import { answers, deeper, everything, files, logits, nested, withoutTemplate, words } from './llm.js';
+import { answers, deeper, encoder, everything, files, logits, nested, withoutTemplate, words } from './llm.js';
 
 const query = new URLSearchParams(location.search);
 const options = {
@@ -47,6 +47,11 @@ async function splits() {
   return words(llm, (name) => name, await (await fetch('words.json')).json(), options);
 }
 
-const visits = { requests: model, exact, words: splits, base: () => withoutTemplate(llm, 'base.gguf', options), nested: () => nested(llm, 'nested.gguf', options) };
+async function encoders() {
+  const { cases } = await (await fetch('encoder.json')).json();
+  return encoder(llm, 'encoder.gguf', cases.map(({ text }) => text), options);
+}
+
+const visits = { requests: model, exact, words: splits, encoder: encoders, base: () => withoutTemplate(llm, 'base.gguf', options), nested: () => nested(llm, 'nested.gguf', options) };
 const visit = Object.keys(visits).find((name) => query.has(name));
 globalThis.outcome = visit ? visits[visit]() : tiny();

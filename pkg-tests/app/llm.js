@@ -400,6 +400,37 @@ export async function words({ LanguageModel }, at, { texts, tokens }, options) {
   return result;
 }
 
+/** The ids and vectors of texts by an encoder, its vectors with options, and its errors. */
+export async function encoder({ LanguageModel }, source, texts, options) {
+  const model = await LanguageModel.load(source, { ...options, cache: false });
+  const embed = async (list, how) => (await model.embed(list, how)).map((vector) => [...vector]);
+  const result = { ids: [], errors: {} };
+  for (const text of texts) {
+    result.ids.push([...await model.tokenize(text)]);
+  }
+  const short = texts.filter((text) => text.length < 60);
+  result.vectors = await embed(short);
+  result.alone = [];
+  for (const text of short) {
+    result.alone.push(...await embed(text));
+  }
+  const [whole] = await embed('query: the model', { normalize: false, pooling: 'cls' });
+  const [part] = await embed('the model', { prompt: 'query: ', normalize: false, pooling: 'cls', dimensions: 8 });
+  result.cut = part.length === 8 && part.every((x, i) => Math.abs(x - whole[i]) < 1e-5);
+  const long = 'x '.repeat(200);
+  result.truncated = (await embed(long, { truncate: true }))[0].length;
+  result.none = await embed([]);
+  const { errors } = result;
+  errors.long = await outcome(() => model.embed(['x', long]));
+  errors.dimensions = await outcome(() => model.embed('x', { dimensions: 65 }));
+  errors.chat = await outcome(() => model.chat([{ role: 'user', content: 'x' }]).text());
+  errors.complete = await outcome(() => model.complete('x').text());
+  errors.rank = await outcome(() => model.rank('q', ['x']));
+  errors.session = await outcome(() => model.session());
+  model.dispose();
+  return result;
+}
+
 /** A model whose chat template makes lists in lists: its errors for a short and a long conversation, and after `reload`. */
 export async function nested({ LanguageModel }, source, options) {
   const model = await LanguageModel.load(source, { ...options, cache: false });

@@ -20,6 +20,12 @@ export function writeWords(folder) {
   return ['words.json', ...Object.keys(tokens).map((name) => `words-${name}.gguf`)];
 }
 
+/** Writes `encoder.gguf`; returns texts with their ids and vectors. */
+export function writeEncoder(folder) {
+  write(folder, 'tokens_are_those_of_tokenizers');
+  return JSON.parse(readFileSync(join(folder, 'encoder.json'), 'utf8'));
+}
+
 /** The bytes of a model whose template has a key that nothing reads. */
 export function withoutTemplate(bytes) {
   bytes.write('T', bytes.indexOf('tokenizer.chat_template'));

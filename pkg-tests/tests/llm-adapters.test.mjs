@@ -121,7 +121,7 @@ function verify(result, native) {
     top: 'INVALID_ARGUMENT: `top_logprobs` is 2, but must be given with `logprobs: true`',
     full: errors.full,
     rewind: errors.rewind,
-    pooling: "INVALID_ARGUMENT: `pooling` is 'max', but must be 'mean' or 'last'",
+    pooling: "INVALID_ARGUMENT: `pooling` is 'max', but must be 'mean', 'last' or 'cls'",
     noLora: 'INVALID_ARGUMENT: `lora[0]` is 5, but must be a Lora, or an object { lora, scale }',
     gone: 'DISPOSED: this Lora was disposed of: make a new one',
     closed: 'DISPOSED: this Session was disposed of: make a new one',

@@ -5,6 +5,8 @@
 //
 // With `next` there is one token. Workgroups place its heads themselves, as place_heads.wgsl does, and do not read its key
 // and value from the cache, which would round them; one workgroup for each head of keys writes them there.
+//
+// With `within` there is a cache of f32, and tokens see all rows of their text.
 @if(f16) import package::steps::cached::{first_half, second_half};
 @if(q8_0) import package::steps::cached::scale_of;
 import package::steps::cached::{stride_of, vector_of, words_of, wrapped};
@@ -44,8 +46,13 @@ struct Params {
 // A word has four integers of 8 bits. The scales of blocks of 32 follow, and fill their last vector up.
 @if(q8_0 && !next)
 @group(0) @binding(2) var<storage, read> cached: array<vec4u>;
+// The first row and the end of each token's text.
+@if(within)
+@group(0) @binding(3) var<storage, read> bounds: array<vec2u>;
+@if(within)
+@group(0) @binding(4) var<storage, read_write> mixed: array<vec4f>;
 // The mean of values; of each split their sum, and a vector of the largest score and the sum of weights relative to it.
-@if(!next)
+@if(!next && !within)
 @group(0) @binding(3) var<storage, read_write> mixed: array<vec4f>;
 
 @if(next)
@@ -182,6 +189,18 @@ fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     return Mix(score, 1.0, own);
 }
 
+// The first position that a token sees, and the end of those.
+@if(!within)
+fn seen_by(token: u32) -> vec2u {
+    let end = params.position + token + 1u;
+    return vec2u(select(0u, max(end, params.window) - params.window, params.window > 0u), end);
+}
+
+@if(within)
+fn seen_by(token: u32) -> vec2u {
+    return bounds[token];
+}
+
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -198,10 +217,10 @@ fn main(
     let shared_by = params.heads / params.kv_heads;
     let keys = index % params.heads / shared_by * params.capacity;
     let values = keys + params.kv_heads * params.capacity;
-    let last = params.position + index / params.heads + 1u;
-    let earliest = select(0u, max(last, params.window) - params.window, params.window > 0u);
+    let positions = seen_by(index / params.heads);
+    let earliest = positions.x;
     // A split has whole rounds, but for the last one with any.
-    let seen = last - earliest - OWN;
+    let seen = positions.y - earliest - OWN;
     let rounds = (seen + GROUP - 1u) / GROUP;
     let len = (rounds + params.splits - 1u) / params.splits * GROUP;
     let before = min(number % params.splits * len, seen);

@@ -1,4 +1,5 @@
-// Rows divided by their root mean square, times a gain: a workgroup a row of vectors of four.
+// Rows divided by their root mean square, times a gain: a workgroup a row of vectors of four. With `deviations`, the
+// row's mean is subtracted first, and a bias added last.
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{SUM, workgroup_reduce};
 
@@ -13,9 +14,39 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> gain: array<vec4f>;
+@if(!deviations)
 @group(0) @binding(3) var<storage, read_write> y: array<vec4f>;
+@if(deviations)
+@group(0) @binding(3) var<storage, read> bias: array<vec4f>;
+@if(deviations)
+@group(0) @binding(4) var<storage, read_write> y: array<vec4f>;
 
 const GROUP = 64u;
+
+@if(!deviations)
+fn mean_of(source: u32, local: u32) -> vec4f {
+    return vec4f();
+}
+
+@if(deviations)
+fn mean_of(source: u32, local: u32) -> vec4f {
+    var sums = vec4f();
+    for (var i = local; i < params.cols; i += GROUP) {
+        sums += x[source + i];
+    }
+    let sum = workgroup_reduce(SUM, dot(sums, vec4f(1.0)), local);
+    return vec4f(sum / f32(4u * params.cols));
+}
+
+@if(!deviations)
+fn scaled(element: vec4f, i: u32) -> vec4f {
+    return element * gain[i];
+}
+
+@if(deviations)
+fn scaled(element: vec4f, i: u32) -> vec4f {
+    return element * gain[i] + bias[i];
+}
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -28,13 +59,15 @@ fn main(
         return;
     }
     let source = (params.skipped + row) * params.cols;
+    let mean = mean_of(source, local);
     var squares = 0.0;
     for (var i = local; i < params.cols; i += GROUP) {
-        squares += dot(x[source + i], x[source + i]);
+        let deviation = x[source + i] - mean;
+        squares += dot(deviation, deviation);
     }
     let square = workgroup_reduce(SUM, squares, local) / f32(4u * params.cols);
     let factor = 1.0 / sqrt(square + params.epsilon);
     for (var i = local; i < params.cols; i += GROUP) {
-        y[row * params.cols + i] = x[source + i] * factor * gain[i];
+        y[row * params.cols + i] = scaled((x[source + i] - mean) * factor, i);
     }
 }

@@ -24,13 +24,13 @@ mod weights;
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, Columns, Element, HeadPlaces, LowRankProduct, Norm, Product,
-    StepBackend, StepKernels, StepPass,
+    Activation, Attention, BLOCK, Columns, Element, EncoderKernels, HeadPlaces, LowRankProduct,
+    Norm, Product, StepBackend, StepKernels, StepPass, TextRows,
 };
 use crate::ops::Op;
 use crate::simd::{AttentionShape, Cpu, attention, execute};
 use crate::tensor::ggml::WeightType;
-use cache::SharedCache;
+use cache::{CachedLayer, SharedCache};
 use heads::HeadsToPlace;
 use pass::{CpuPass, elements};
 pub(crate) use pass::{read, write};
@@ -62,6 +62,11 @@ impl StepBackend for Cpu {
         place: ["place"; 3],
         attend: ["attention"; 3],
         attend_next: None,
+        encoder: Some(EncoderKernels {
+            layer_norm: "layer_norm",
+            attend_within: "attention",
+            gelu: "gelu",
+        }),
     };
 
     const IS_GPU: bool = false;
@@ -108,8 +113,45 @@ fn copied(values: &[f32]) -> Result<Vec<f32>> {
     Ok(copy)
 }
 
+/// Returns the shape of an attention to a layer.
+fn shape_of(options: &Attention, layer: &CachedLayer<'_>) -> AttentionShape {
+    AttentionShape {
+        tokens: options.tokens,
+        first: options.position - layer.first,
+        all: None,
+        heads: options.heads,
+        kv_heads: options.kv_heads,
+        head_len: options.head_len,
+        capacity: layer.room,
+        scale: options.scale,
+        window: options.window,
+        soft_cap: None,
+        cache_type: options.cache_type,
+    }
+}
+
 fn add(x: &mut [f32], more: &[f32]) {
     x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
+}
+
+/// Normalises rows as long as the gain, by their deviations from their mean: one at a time, since many short rows are
+/// normalised side by side, with other roundings.
+fn layer_norm(
+    cpu: Cpu,
+    x: &[f32],
+    [gain, bias]: [&Elements; 2],
+    epsilon: f32,
+    to: &mut [f32],
+) -> Result<()> {
+    let (gain, bias) = (read(gain)?, read(bias)?);
+    let cols = gain.len();
+    let op = Op::LayerNorm {
+        rows: 1,
+        cols,
+        epsilon,
+    };
+    let mut rows = x.chunks_exact(cols).zip(to.chunks_exact_mut(cols));
+    rows.try_for_each(|(x, to)| execute(cpu, &op, &[x, &gain, &bias], to))
 }
 
 /// Normalises rows as long as the gain.
@@ -169,11 +211,12 @@ impl StepPass for CpuPass {
         y: &Elements,
         rows: usize,
     ) -> Result<()> {
-        let (gain, epsilon) = (by.gain.clone(), by.epsilon);
+        let (gain, bias, epsilon) = (by.gain.clone(), by.bias.cloned(), by.epsilon);
         let (first, len) = (by.skipped * by.cols, rows * by.cols);
         let (x, y) = ((x, first..first + len), (y, 0..len));
-        self.push(false, x, y, move |cpu, _, x, y| {
-            norm(cpu, x, (&gain, epsilon), y)
+        self.push(false, x, y, move |cpu, _, x, y| match &bias {
+            Some(bias) => layer_norm(cpu, x, [&gain, bias], epsilon, y),
+            None => norm(cpu, x, (&gain, epsilon), y),
         });
         Ok(())
     }
@@ -278,20 +321,43 @@ impl StepPass for CpuPass {
         self.push(true, queries, mixed, move |cpu, _, queries, mixed| {
             let cached = read(&cached)?;
             let layer = cached.layer();
-            let shape = AttentionShape {
-                tokens: options.tokens,
-                first: options.position - layer.first,
-                all: None,
-                heads: options.heads,
-                kv_heads: options.kv_heads,
-                head_len: options.head_len,
-                capacity: layer.room,
-                scale: options.scale,
-                window: options.window,
-                soft_cap: None,
-                cache_type: options.cache_type,
-            };
+            let shape = shape_of(&options, &layer);
             attention(cpu, shape, queries, layer.keys, layer.values, mixed)
+        });
+        Ok(())
+    }
+
+    fn attend_within(
+        &mut self,
+        (queries, cached): (&Elements, &SharedCache),
+        options: &Attention,
+        texts: TextRows<'_, Elements>,
+        mixed: &Elements,
+    ) -> Result<()> {
+        let row = options.heads * options.head_len;
+        for rows in texts.rows {
+            let (options, cached, rows) = (*options, cached.clone(), rows.clone());
+            let elements = rows.start * row..rows.end * row;
+            let (queries, mixed) = ((queries, elements.clone()), (mixed, elements));
+            self.push(true, queries, mixed, move |cpu, _, queries, mixed| {
+                let cached = read(&cached)?;
+                let layer = cached.layer();
+                // A window before the end has the text's rows.
+                let shape = AttentionShape {
+                    tokens: rows.len(),
+                    all: Some(rows.end),
+                    window: Some(rows.len()),
+                    ..shape_of(&options, &layer)
+                };
+                attention(cpu, shape, queries, layer.keys, layer.values, mixed)
+            });
+        }
+        Ok(())
+    }
+
+    fn gelu(&mut self, x: &Elements, y: &Elements, len: usize) -> Result<()> {
+        self.push(false, (x, 0..len), (y, 0..len), |cpu, _, x, y| {
+            execute(cpu, &Op::Gelu, &[x], y)
         });
         Ok(())
     }

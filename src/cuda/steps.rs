@@ -52,6 +52,7 @@ impl StepBackend for SharedCuda {
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
         attend_next: None,
+        encoder: None,
     };
 
     fn block(&self) -> usize {

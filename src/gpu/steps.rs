@@ -15,8 +15,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, BufferCache, Columns, Element, HeadPlaces, MOST_BLOCK, Norm,
-    Product, StepBackend, StepKernels, StepPass, TILED_FROM,
+    Activation, Attention, BLOCK, BufferCache, Columns, Element, EncoderKernels, HeadPlaces,
+    MOST_BLOCK, Norm, Product, StepBackend, StepKernels, StepPass, TILED_FROM, TextRows,
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
@@ -59,6 +59,11 @@ impl StepBackend for Arc<Gpu> {
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
         attend_next: Some(["attend_next", "attend_next_f16", "attend_next_q8_0"]),
+        encoder: Some(EncoderKernels {
+            layer_norm: "layer_norm_rows",
+            attend_within: "attend_within",
+            gelu: "gelu_rows",
+        }),
     };
 
     fn block(&self) -> usize {
@@ -212,6 +217,7 @@ impl<'g> StepPass for GpuPass<'g> {
     ) -> Result<()> {
         let Norm {
             gain,
+            bias,
             cols,
             epsilon,
             skipped,
@@ -222,13 +228,14 @@ impl<'g> StepPass for GpuPass<'g> {
             epsilon.to_bits(),
             skipped as u32,
         ];
-        self.record(
-            ("norm_rows", kernels::NORM_ROWS),
-            &params,
-            &[x, gain],
-            y,
-            rows,
-        )
+        let (kernel, inputs) = match bias {
+            Some(bias) => (
+                ("layer_norm_rows", kernels::LAYER_NORM_ROWS),
+                &[x, gain, bias][..],
+            ),
+            None => (("norm_rows", kernels::NORM_ROWS), &[x, gain][..]),
+        };
+        self.record(kernel, &params, inputs, y, rows)
     }
 
     fn multiply(
@@ -386,6 +393,23 @@ impl<'g> StepPass for GpuPass<'g> {
         }
         self.place(x, heads, queries, cached)?;
         self.attend((queries, cached), attention, parts, mixed)
+    }
+
+    fn attend_within(
+        &mut self,
+        (queries, cached): (&GpuBuffer, &GpuBuffer),
+        attention: &Attention,
+        texts: TextRows<'_, GpuBuffer>,
+        mixed: &GpuBuffer,
+    ) -> Result<()> {
+        self.attend_texts([queries, cached, texts.bounds], attention, mixed)
+    }
+
+    fn gelu(&mut self, x: &GpuBuffer, y: &GpuBuffer, len: usize) -> Result<()> {
+        let vectors = len / 4;
+        let kernel = ("gelu_rows", kernels::GELU_ROWS);
+        let workgroups = vectors.div_ceil(WORKGROUP);
+        self.record(kernel, &[vectors as u32], &[x], y, workgroups)
     }
 
     fn gate(

@@ -10,6 +10,7 @@ use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 pub(crate) use cache_layout::{BufferCache, CacheLayout, StepCache};
+use std::ops::Range;
 
 /// The largest number of elements of a head for which back-ends have kernels.
 const MAX_HEAD: usize = 256;
@@ -112,6 +113,16 @@ pub(crate) struct StepKernels {
     pub(crate) attend: [&'static str; 3],
     /// The kernels that place one token's heads and attend, on back-ends that have them.
     pub(crate) attend_next: Option<[&'static str; 3]>,
+    /// The kernels of encoders, on back-ends that run them.
+    pub(crate) encoder: Option<EncoderKernels>,
+}
+
+/// The names of a back-end's kernels for encoders.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EncoderKernels {
+    pub(crate) layer_norm: &'static str,
+    pub(crate) attend_within: &'static str,
+    pub(crate) gelu: &'static str,
 }
 
 /// Steps that are recorded for one submission. Buffers have at least as many elements as the steps read and write.
@@ -271,6 +282,23 @@ pub(crate) trait StepPass: Sized {
         self.attend((queries, cached), attention, parts, mixed)
     }
 
+    /// Attention of each token to all tokens of its text, whose heads are in the cache by the number of their row.
+    /// Back-ends that do not run encoders have neither this step nor the next one.
+    fn attend_within(
+        &mut self,
+        _inputs: (&Self::Buffer, &Self::Cache),
+        _attention: &Attention,
+        _texts: TextRows<'_, Self::Buffer>,
+        _mixed: &Self::Buffer,
+    ) -> Result<()> {
+        no_encoders()
+    }
+
+    /// Writes the GELU of the first `len` elements, by its definition with the error function.
+    fn gelu(&mut self, _x: &Self::Buffer, _y: &Self::Buffer, _len: usize) -> Result<()> {
+        no_encoders()
+    }
+
     /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
     /// the ones after them.
     fn gate(
@@ -285,6 +313,20 @@ pub(crate) trait StepPass: Sized {
 /// Returns the error of a step that chooses tokens ahead of the host, where the host draws from logits.
 fn no_choice() -> Result<()> {
     Err(Error::invalid("device", "SIMD", "a GPU to choose tokens"))
+}
+
+/// Returns the error of a step of encoders on a back-end that does not run them.
+pub(crate) fn no_encoders() -> Result<()> {
+    let requirement = "SIMD or a GPU through wgpu to run an encoder";
+    Err(Error::invalid("device", "CUDA", requirement))
+}
+
+/// The rows of several texts that go through the steps together, one text after the other.
+pub(crate) struct TextRows<'a, B> {
+    /// The rows of each text.
+    pub(crate) rows: &'a [Range<usize>],
+    /// Memory for the first row and the end of each row's text, as words: filled on a GPU.
+    pub(crate) bounds: &'a B,
 }
 
 /// An element of a buffer, by its index.
@@ -319,9 +361,11 @@ pub(crate) struct HeadRotation<'a, B> {
     pub(crate) neighbours: bool,
 }
 
-/// Rows divided by their root mean square and multiplied by a gain.
+/// Rows divided by their root mean square and multiplied by a gain. With a bias, their mean is subtracted first, and the
+/// bias added last; no product computes such a norm itself.
 pub(crate) struct Norm<'a, B> {
     pub(crate) gain: &'a B,
+    pub(crate) bias: Option<&'a B>,
     /// The length of the gain and of a row.
     pub(crate) cols: usize,
     pub(crate) epsilon: f32,

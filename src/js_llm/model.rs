@@ -7,9 +7,9 @@ use super::{backend_name, get, integer, set, to_js};
 use crate::instruction_set::InstructionSet;
 use crate::llm::{
     EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
-    Sequence,
+    RankOptions, Sequence,
 };
-use js_sys::{Array, Function, Object};
+use js_sys::{Array, Function, Object, Uint32Array};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
 
@@ -104,26 +104,50 @@ impl Model {
         self.loras.borrow_mut().remove(number);
     }
 
-    /// The vector of a text: of the last token, of all, or as the file says. An empty one where `is_cancelled` returns true
-    /// before.
+    /// The tokens of a text that `embed` reads.
+    #[wasm_bindgen(js_name = tokensToEmbed)]
+    pub fn tokens_to_embed(&self, text: &str, options: &JsValue) -> Result<Vec<u32>, JsValue> {
+        let tokens = self.language.tokens_to_embed(text, &embed_options(options));
+        tokens.map_err(|error| to_js(&error))
+    }
+
+    /// The vectors of texts, whose tokens are arrays, one after the other. None where `is_cancelled` returns true before.
     pub async fn embed(
         &self,
-        text: String,
-        last: Option<bool>,
-        normalize: bool,
+        texts: Array,
+        options: JsValue,
         is_cancelled: Function,
     ) -> Result<Vec<f32>, JsValue> {
-        let options = EmbedOptions {
-            pooling: last.map(|last| if last { Pooling::Last } else { Pooling::Mean }),
-            normalize,
-        };
-        let texts = [text];
-        let embedding = self.language.embed_async(&texts, options);
+        let (texts, options) = (tokens_of(&texts), embed_options(&options));
+        let embedding = self.language.embed_tokens(&texts, &options);
         let vectors = unless(&is_cancelled, embedding).await;
         vectors
             .unwrap_or_else(|| Ok(Vec::new()))
             .map(|vectors| vectors.concat())
             .map_err(|error| to_js(&error))
+    }
+
+    /// The tokens of a pair of texts that `rank` reads.
+    #[wasm_bindgen(js_name = tokensToRank)]
+    pub fn tokens_to_rank(
+        &self,
+        query: &str,
+        text: &str,
+        options: &JsValue,
+    ) -> Result<Vec<u32>, JsValue> {
+        let options = RankOptions {
+            truncate: get(options, "truncate").is_truthy(),
+        };
+        let tokens = self.language.tokens_to_rank(query, text, &options);
+        tokens.map_err(|error| to_js(&error))
+    }
+
+    /// The scores of pairs, whose tokens are arrays. None where `is_cancelled` returns true before.
+    pub async fn rank(&self, pairs: Array, is_cancelled: Function) -> Result<Vec<f32>, JsValue> {
+        let pairs = tokens_of(&pairs);
+        let scores = unless(&is_cancelled, self.language.rank_tokens(&pairs)).await;
+        let scores = scores.unwrap_or_else(|| Ok(Vec::new()));
+        scores.map_err(|error| to_js(&error))
     }
 
     /// A new sequence, or one that was saved, with adapters: pairs of a number and a factor.
@@ -171,6 +195,30 @@ fn numbers(object: &JsValue, key: &str) -> Vec<f64> {
         .iter()
         .filter_map(|number| number.as_f64())
         .collect()
+}
+
+/// The tokens of texts, an array each.
+fn tokens_of(texts: &Array) -> Vec<Vec<u32>> {
+    let texts = texts.iter();
+    texts
+        .map(|tokens| Uint32Array::from(tokens).to_vec())
+        .collect()
+}
+
+/// Options of `embed` whose types the scripts have checked.
+fn embed_options(object: &JsValue) -> EmbedOptions {
+    let pooling = get(object, "pooling").as_string();
+    EmbedOptions {
+        pooling: pooling.map(|name| match &*name {
+            "cls" => Pooling::Cls,
+            "last" => Pooling::Last,
+            _ => Pooling::Mean,
+        }),
+        normalize: get(object, "normalize").as_bool().unwrap_or(true),
+        prompt: get(object, "prompt").as_string(),
+        dimensions: integer(object, "dimensions"),
+        truncate: get(object, "truncate").is_truthy(),
+    }
 }
 
 /// Options whose types the scripts have checked; ranges are checked where they are used.

@@ -39,9 +39,10 @@ impl ForwardPass {
     /// Reads a model's file, and moves its weights to the options' device.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::load_async`](super::LanguageModel::load_async).
+    /// The errors of [`LanguageModel::load_async`](super::LanguageModel::load_async); `InvalidArgument` for an encoder.
     pub async fn new_async(file: Gguf, options: LoadOptions) -> Result<Self> {
         let mut model = Model::new(file, &options)?;
+        model.check_decoder()?;
         // Rows are not there to be read again after a rewind.
         model.config.keeps_all = true;
         if let Some(device) = &options.device {
@@ -111,6 +112,7 @@ impl ForwardPass {
                 layers: layers.clone(),
                 output: output(count),
                 adapters: &self.scaled,
+                texts: &[],
             };
             let result = self.model.read(&mut self.state, &request).await;
             first = if result.is_ok() {

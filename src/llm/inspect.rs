@@ -5,6 +5,7 @@ use super::language_model::{chat_template, parameters, tokens};
 use super::{CacheType, LanguageModel, Value, WeightType};
 use crate::error::Result;
 use crate::tensor::ggml::Words;
+use std::sync::Arc;
 
 /// The properties of a model according to its file, and the memory that it needs: [`LanguageModel::inspect`].
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +41,7 @@ pub struct Inspection {
 
 impl Inspection {
     fn new(file: &Gguf, context_length: Option<usize>) -> Result<Self> {
-        let (mut config, rows) = super::model::inspect(file, context_length)?;
+        let (mut config, rows, on_host) = super::model::inspect(file, context_length)?;
         let (tokenizer, _) = tokens(file, rows)?;
         let text = |key: &str| file.get(key).and_then(Value::as_str);
         let text = |key: &str| text(key).unwrap_or_default().to_owned();
@@ -63,7 +64,7 @@ impl Inspection {
             file_bytes,
             session_bytes,
             simd_bytes: file_bytes.saturating_add(session_bytes),
-            gpu_bytes: gpu_bytes(file).saturating_add(session_bytes),
+            gpu_bytes: gpu_bytes(file, &on_host).saturating_add(session_bytes),
             bytes_by_type,
         })
     }
@@ -103,11 +104,11 @@ fn weight_types(file: &Gguf) -> Vec<(WeightType, u64)> {
     types
 }
 
-/// The size of all weights on a GPU, which has no embedding unless that gives logits, too.
-fn gpu_bytes(file: &Gguf) -> u64 {
-    let has_head = file.tensor("output.weight").is_some();
+/// The size of all weights on a GPU, which does not have those of the host.
+fn gpu_bytes(file: &Gguf, on_host: &[Arc<str>]) -> u64 {
+    let is_on_host = |name: &str| on_host.iter().any(|other| **other == *name);
     let tensors = file.tensors().iter();
-    let tensors = tensors.filter(|tensor| !has_head || tensor.name() != "token_embd.weight");
+    let tensors = tensors.filter(|tensor| !is_on_host(tensor.name()));
     let sizes = tensors.map(|tensor| match tensor.shape() {
         [_] => tensor.len().saturating_mul(size_of::<f32>() as u64),
         _ => Words::bytes_of(tensor.weight_type(), tensor.len()),

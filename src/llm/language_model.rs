@@ -245,6 +245,7 @@ impl LanguageModel {
 
     /// The text of a conversation with the origin of each character.
     pub(super) fn rendered(&self, messages: &[Message]) -> Result<Text> {
+        self.model.check_decoder()?;
         messages.iter().try_for_each(Message::check_role)?;
         let missing = || {
             Error::invalid(

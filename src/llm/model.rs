@@ -18,6 +18,7 @@ macro_rules! by_executor {
 mod adapter;
 mod architecture;
 mod backend;
+mod encode;
 mod explain;
 mod forward;
 mod known_keys;
@@ -101,14 +102,19 @@ fn read(
     Ok((config, steps, weights))
 }
 
-/// Returns the hyperparameters of a file's model and the number of its embedding's rows, checked as for a model that is
-/// loaded.
+/// Returns the hyperparameters of a file's model, the number of its embedding's rows, and the names of the tensors that no
+/// GPU holds, checked as for a model that is loaded.
 ///
 /// # Errors
 /// `InvalidModel` for what is not supported, damaged or missing; `InvalidArgument` for a context out of range.
-pub(super) fn inspect(file: &Gguf, capacity: Option<usize>) -> Result<(Config, usize)> {
+pub(super) fn inspect(
+    file: &Gguf,
+    capacity: Option<usize>,
+) -> Result<(Config, usize, Vec<Arc<str>>)> {
     let (config, _, weights) = read(file, capacity, CacheType::F32)?;
-    Ok((config, weights.vocabulary()))
+    let on_host = (0..weights.matrices.len()).filter(|&matrix| weights.is_on_host(matrix));
+    let on_host = on_host.map(|matrix| weights.matrices[matrix].tensor.clone());
+    Ok((config, weights.vocabulary(), on_host.collect()))
 }
 
 /// Tokens that go through the steps together.

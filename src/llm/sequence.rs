@@ -19,7 +19,10 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
+    /// # Errors
+    /// `InvalidArgument` for an encoder, which reads whole texts only; `OutOfMemory`; on a GPU `LimitExceeded` and `DeviceLost`.
     pub(crate) fn new(model: &LanguageModel) -> Result<Self> {
+        model.model.check_decoder()?;
         Ok(Self {
             state: model.model.state()?,
             tokens: Vec::new(),

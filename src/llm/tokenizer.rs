@@ -4,10 +4,13 @@ mod added;
 mod bpe;
 mod byte_level;
 mod chain;
+mod charsmap;
 mod decode;
 mod sentencepiece;
 mod split;
+mod unigram;
 mod vocabulary;
+mod wordpiece;
 
 use super::Value;
 use super::gguf::{Gguf, misfit};
@@ -17,7 +20,9 @@ use byte_level::ByteLevel;
 pub(super) use decode::Utf8Stream;
 use sentencepiece::SentencePiece;
 use std::ops::Range;
+use unigram::Unigram;
 use vocabulary::{TokenKind, Vocabulary};
+use wordpiece::WordPiece;
 
 /// The tokenizer of a file.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub(super) struct Tokenizer {
 enum Algorithm {
     ByteLevel(ByteLevel),
     SentencePiece(SentencePiece),
+    WordPiece(WordPiece),
+    Unigram(Unigram),
 }
 
 impl Tokenizer {
@@ -62,12 +69,33 @@ impl Tokenizer {
                 let algorithm = Algorithm::SentencePiece(pieces);
                 (algorithm, fixed("bos", 1)?, fixed("eos", 2)?)
             }
-            _ => return Err(misfit(KEY, file.get(KEY), "`gpt2` or `llama`")),
+            Some("bert") => {
+                let algorithm =
+                    Algorithm::WordPiece(WordPiece::new(&vocabulary, special("unknown")?)?);
+                // Texts stand between the tokens `[CLS]` and `[SEP]`, for whose key llama.cpp has this spelling.
+                let cls = special("cls")?.or(special("bos")?);
+                let end = special("seperator")?.or(special("eos")?);
+                (algorithm, cls, end)
+            }
+            Some("t5") => {
+                let unigram = Unigram::new(file, &vocabulary, special("unknown")?)?;
+                (
+                    Algorithm::Unigram(unigram),
+                    special("bos")?,
+                    special("eos")?,
+                )
+            }
+            _ => {
+                let requirement = "`gpt2`, `llama`, `bert` or `t5`";
+                return Err(misfit(KEY, file.get(KEY), requirement));
+            }
         };
         let adds_bos = file.truth("tokenizer.ggml.add_bos_token")?;
         let adds_eos = file.truth("tokenizer.ggml.add_eos_token")?;
+        let adds_sep = file.truth("tokenizer.ggml.add_sep_token")?;
+        let adds_end = adds_eos.or(adds_sep);
         Ok(Self {
-            adds_eos: adds_eos.unwrap_or(false),
+            adds_eos: adds_end.unwrap_or(algorithm.adds_eos()),
             adds_bos: adds_bos.unwrap_or(algorithm.adds_bos()),
             added: AddedTokens::new(&vocabulary, strips(file)),
             algorithm,
@@ -95,6 +123,15 @@ impl Tokenizer {
     /// The token that a text that is whole ends with, if the file asks for one.
     pub(super) fn end(&self) -> Option<u32> {
         self.eos.filter(|_| self.adds_eos)
+    }
+
+    /// The number of ending tokens between two texts that are read as a pair.
+    pub(super) fn ends_between(&self) -> usize {
+        match self.algorithm {
+            Algorithm::WordPiece(_) => 1,
+            // As XLM-RoBERTa was trained.
+            Algorithm::ByteLevel(_) | Algorithm::SentencePiece(_) | Algorithm::Unigram(_) => 2,
+        }
     }
 
     /// The token that begins texts.
@@ -182,7 +219,16 @@ impl Algorithm {
     fn adds_bos(&self) -> bool {
         match self {
             Self::ByteLevel(algorithm) => algorithm.adds_bos(),
-            Self::SentencePiece(_) => true,
+            Self::SentencePiece(_) | Self::WordPiece(_) => true,
+            Self::Unigram(_) => false,
+        }
+    }
+
+    /// Whether whole texts end with a token if the file does not say so.
+    fn adds_eos(&self) -> bool {
+        match self {
+            Self::ByteLevel(_) | Self::SentencePiece(_) => false,
+            Self::WordPiece(_) | Self::Unigram(_) => true,
         }
     }
 
@@ -191,6 +237,8 @@ impl Algorithm {
         match self {
             Self::ByteLevel(_) => false,
             Self::SentencePiece(algorithm) => algorithm.adds_space(),
+            Self::WordPiece(_) => true,
+            Self::Unigram(algorithm) => algorithm.adds_space(),
         }
     }
 
@@ -204,6 +252,8 @@ impl Algorithm {
     ) -> Result<()> {
         match self {
             Self::ByteLevel(algorithm) => return algorithm.encode(vocabulary, text, to),
+            Self::WordPiece(algorithm) => return algorithm.encode(vocabulary, text, to),
+            Self::Unigram(algorithm) => algorithm.encode(vocabulary, text, to),
             Self::SentencePiece(algorithm) => algorithm.encode(vocabulary, text, first, to),
         }
         Ok(())
@@ -213,7 +263,10 @@ impl Algorithm {
     fn decode(&self, text: &[u8], to: &mut Vec<u8>) {
         match self {
             Self::ByteLevel(_) => byte_level::decode(text, to),
-            Self::SentencePiece(_) => sentencepiece::decode(text, to),
+            // Words of all these begin with the character for a space.
+            Self::SentencePiece(_) | Self::WordPiece(_) | Self::Unigram(_) => {
+                sentencepiece::decode(text, to);
+            }
         }
     }
 }

@@ -5,12 +5,15 @@
 use super::allocations::{Allocated, measured};
 use super::inspect::head_len;
 use super::lora::{gguf as gguf_adapter, parts, safetensors};
+use super::random_encoders::{BERT, NOMIC, random_encoder};
 use super::random_models::{GEMMA, LLAMA, SHAPES, metadata, random_model};
 use super::split::parts_of;
 use crate::gguf::random_tensor;
 use crate::support::Random;
 use relampago::Result;
-use relampago::llm::{Gguf, LanguageModel, LoadOptions, LoraOptions, Message, Value, WeightType};
+use relampago::llm::{
+    EmbedOptions, Gguf, LanguageModel, LoadOptions, LoraOptions, Message, Value, WeightType,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The most memory beyond the file.
@@ -131,6 +134,31 @@ fn use_model(bytes: Vec<u8>) -> Result<()> {
     let mut session = model.session()?;
     session.prefill(&tokens[..tokens.len().min(3)])?;
     model.render(&[Message::user("hello")]).map(drop)
+}
+
+/// Makes an encoder of a file, and uses all of it.
+fn use_encoder(bytes: Vec<u8>) -> Result<()> {
+    let mut options = LoadOptions::default();
+    options.context_length = Some(32);
+    options.threads = Some(1);
+    let model = LanguageModel::from_bytes(bytes, options)?;
+    model.info();
+    model.explain();
+    let texts = ["hello", "Crème brûlée, 東京 12 [SEP]"];
+    let options = EmbedOptions::default().with_truncate(true);
+    model.embed(&texts, options).map(drop)
+}
+
+#[test]
+fn mutated_encoders_give_errors() {
+    for shape in [BERT, NOMIC] {
+        let (bytes, _) = random_encoder(shape, 1, |_| ());
+        let head = head_len(&bytes);
+        let what = format!("encoders of {}", shape.name);
+        check(&what, cases(200, 8), &bytes, head, |bytes, _| {
+            use_encoder(bytes)
+        });
+    }
 }
 
 #[test]

@@ -360,7 +360,7 @@ fn embeddings_are_pooled_as_the_file_says() {
         (Some(1), true, Some(false)),
         (Some(3), false, Some(true)),
         (Some(3), true, Some(true)),
-        (Some(2), false, None),
+        (Some(4), false, None),
     ];
     for (pooling, adds_end, is_last) in cases {
         let (bytes, oracle) = random_model_with(QWEN3, 2, |file| {

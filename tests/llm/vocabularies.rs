@@ -182,14 +182,22 @@ const WRONG: &[(Shape, &str, Set, &str)] = &[
 fn unusable_tokenizers_are_refused_alike_when_a_file_is_loaded_and_inspected() {
     let mut tried = 0;
     let missing: &[(Shape, &str, &str)] = &[
-        (LLAMA, "tokenizer.ggml.model", "`gpt2` or `llama`"),
+        (
+            LLAMA,
+            "tokenizer.ggml.model",
+            "`gpt2`, `llama`, `bert` or `t5`",
+        ),
         (
             LLAMA,
             "tokenizer.ggml.tokens",
             "an array of 1 to 16 million tokens",
         ),
         (LLAMA, "tokenizer.ggml.merges", "an array of merges"),
-        (GEMMA, "tokenizer.ggml.model", "`gpt2` or `llama`"),
+        (
+            GEMMA,
+            "tokenizer.ggml.model",
+            "`gpt2`, `llama`, `bert` or `t5`",
+        ),
         (
             GEMMA,
             "tokenizer.ggml.tokens",

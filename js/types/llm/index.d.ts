@@ -264,10 +264,22 @@ export interface GenerateOptions extends AnswerOptions {
 }
 
 export interface EmbedOptions {
-    /** The vector of a text: the mean of its tokens, or the last one. By default as the file says, and the mean if it does not. */
-    pooling?: 'mean' | 'last' | undefined;
+    /** The vector of a text: the mean of its tokens, the last one, or the first one. By default as the file says, and the mean if it does not. */
+    pooling?: 'mean' | 'last' | 'cls' | undefined;
     /** Whether vectors are divided by their lengths: true by default. */
     normalize?: boolean | undefined;
+    /** The text before each text, such as `query: `. Models say which they were trained with. */
+    prompt?: string | undefined;
+    /** The number of elements of a vector: the first ones, divided by their own length. Only models that were trained for it (Matryoshka) give good vectors of fewer. */
+    dimensions?: number | undefined;
+    /** Whether texts that are longer than the context are cut. By default they are an error. */
+    truncate?: boolean | undefined;
+    signal?: AbortSignal | undefined;
+}
+
+export interface RankOptions {
+    /** Whether texts that do not fit into the context with the query are cut. By default they are an error. */
+    truncate?: boolean | undefined;
     signal?: AbortSignal | undefined;
 }
 
@@ -479,10 +491,15 @@ export class LanguageModel {
     /** Restores a session that `session.save` returned for the same model and the same adapters. */
     loadSession(saved: ArrayBuffer | ArrayBufferView, options?: { lora?: LoraChoice | undefined }): Promise<Session>;
     /**
-     * Returns a vector for each text: the mean of its tokens' values after the last norm, or those of its last token,
-     * divided by the vector's length unless `normalize` is false. A `signal` cancels it between two texts.
+     * Returns a vector for each text: the mean of its tokens' values after the last norm, or those of one token,
+     * divided by the vector's length unless `normalize` is false. Encoders read many short texts together.
      */
     embed(texts: string | readonly string[], options?: EmbedOptions): Promise<Float32Array[]>;
+    /**
+     * Returns a score for each text: the higher, the better it answers the query. The model is a reranker, whose file has
+     * the `pooling_type` 4.
+     */
+    rank(query: string, texts: string | readonly string[], options?: RankOptions): Promise<Float32Array>;
     /** The tokens of a text; control tokens such as `<|im_end|>` are recognised in it only if `special` is true. */
     tokenize(text: string, options?: { special?: boolean | undefined }): Promise<Uint32Array>;
     /** The text of tokens, that of control tokens included; bytes that are not UTF-8 become U+FFFD. */

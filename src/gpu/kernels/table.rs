@@ -58,6 +58,10 @@ pub(crate) const FEATURES: &[&str] = &[
     "nibbles",
     // Attention places the heads of the next token.
     "next",
+    // Attention sees all tokens of a text, and no others.
+    "within",
+    // Norms are those of deviations from the mean, with a bias.
+    "deviations",
     // Tiles have 64 rows and columns, and not 32.
     "wide",
     // The compilers that have different words for matrices of subgroups.
@@ -452,6 +456,7 @@ pub(crate) const APART: &[Apart] = &[
     apart("steps/attend", "attend_next", &["next"]),
     apart("steps/attend", "attend_next_f16", &["next", "f16"]),
     apart("steps/attend", "attend_next_q8_0", &["next", "q8_0"]),
+    apart("steps/attend", "attend_within", &["within"]),
     apart("steps/attend_tiled", "attend_tiled", &[]),
     apart("steps/attend_tiled", "attend_tiled_f16", &["f16"]),
     apart("steps/attend_tiled", "attend_tiled_q8_0", &["q8_0"]),
@@ -459,6 +464,7 @@ pub(crate) const APART: &[Apart] = &[
     apart("steps/forbid", "forbid", &[]),
     apart("steps/draw", "draw", &[]),
     apart("steps/gate", "gate", &[]),
+    apart("steps/gelu_rows", "gelu_rows", &["vec4"]),
     apart("steps/largest", "largest", &[]),
     apart("steps/multiply_blocks", "multiply_floats", &["floats"]),
     apart("steps/multiply_blocks", "multiply_bytes", &["bytes"]),
@@ -509,6 +515,7 @@ pub(crate) const APART: &[Apart] = &[
         &["nibbles"],
     ),
     apart("steps/norm_rows", "norm_rows", &[]),
+    apart("steps/norm_rows", "layer_norm_rows", &["deviations"]),
     apart("steps/rank", "rank", &[]),
     apart("steps/take_row", "take_floats", &["floats"]),
     apart("steps/take_row", "take_bytes", &["bytes"]),

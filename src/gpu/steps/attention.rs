@@ -80,6 +80,20 @@ impl GpuPass<'_> {
         self.add_splits(attention, splits, [parts, mixed])
     }
 
+    /// Records `StepPass::attend_within`.
+    pub(super) fn attend_texts(
+        &mut self,
+        inputs: [&GpuBuffer; 3],
+        attention: &Attention,
+        mixed: &GpuBuffer,
+    ) -> Result<()> {
+        check_head(attention.head_len, attention.cache_type)?;
+        let params = attention_params(attention, 1);
+        let workgroups = attention.tokens * attention.heads;
+        let kernel = ("attend_within", kernels::ATTEND_WITHIN);
+        self.record(kernel, &params, &inputs, mixed, workgroups)
+    }
+
     /// Records the attention of one token, whose heads the same kernel places.
     pub(super) fn attend_next(
         &mut self,

@@ -56,6 +56,7 @@ fn multiplied(
         let y = pass.allocate(len).unwrap();
         let gain = gain.map(|gain| pass.upload(gain).unwrap());
         let norm = gain.as_ref().map(|gain| Norm {
+            bias: None,
             gain,
             cols,
             epsilon: EPSILON,

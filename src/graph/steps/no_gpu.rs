@@ -26,6 +26,7 @@ impl StepBackend for Infallible {
         place: [""; 3],
         attend: [""; 3],
         attend_next: None,
+        encoder: None,
     };
 
     fn block(&self) -> usize {

@@ -91,9 +91,10 @@ impl Model {
     /// Finds the matrices that low-rank matrices belong to, and moves them to the model's back-end.
     ///
     /// # Errors
-    /// `InvalidModel` if the model has no such linear layer or it has another shape; `OutOfMemory`; on a
-    /// GPU `DeviceLost` and `LimitExceeded`.
+    /// `InvalidModel` if the model has no such linear layer or it has another shape; `InvalidArgument` for an encoder;
+    /// `OutOfMemory`; on a GPU `DeviceLost` and `LimitExceeded`.
     pub(in crate::llm) async fn adapter(&self, all: &[LowRank]) -> Result<Adapter> {
+        self.check_decoder()?;
         let mut parts: Vec<Option<Part>> = Vec::new();
         parts.resize_with(self.weights.matrices.len(), || None);
         for low_rank in all {

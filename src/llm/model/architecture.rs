@@ -18,6 +18,16 @@ pub(super) enum Windows {
     Periodic,
 }
 
+/// The properties that distinguish an encoder: its tokens see all tokens of their text, norms follow additions and have
+/// a bias, and there are no logits.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    /// Whether each position has an embedding, in place of rotations.
+    pub(super) embeds_positions: bool,
+    /// Whether the feed-forward network has gates; else it has the GELU of values.
+    pub(super) gates: bool,
+}
+
 /// The properties that distinguish an architecture.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // Columns of a table.
@@ -32,8 +42,10 @@ pub(super) struct Architecture {
     pub(super) norms_results: bool,
     /// Whether embeddings are multiplied by the square root of their length.
     pub(super) scales_embedding: bool,
-    /// Whether queries, keys and values are rows of one matrix, and gate and up rows of another.
+    /// Whether queries, keys and values are rows of one matrix, and of a decoder gate and up rows of another.
     pub(super) fused: bool,
+    /// The properties of an encoder; `None` for a decoder.
+    pub(super) encoder: Option<Encoder>,
 }
 
 /// The columns that most architectures share.
@@ -46,6 +58,7 @@ const PLAIN: Architecture = Architecture {
     norms_results: false,
     scales_embedding: false,
     fused: false,
+    encoder: None,
 };
 
 /// The architectures that the forward pass supports.
@@ -77,6 +90,23 @@ const ARCHITECTURES: &[Architecture] = &[
         name: "phi3",
         windows: Windows::All,
         fused: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "bert",
+        encoder: Some(Encoder {
+            embeds_positions: true,
+            gates: false,
+        }),
+        ..PLAIN
+    },
+    Architecture {
+        name: "nomic-bert",
+        fused: true,
+        encoder: Some(Encoder {
+            embeds_positions: false,
+            gates: true,
+        }),
         ..PLAIN
     },
 ];
@@ -132,7 +162,13 @@ impl Config {
         let head_len = keys.size("attention.key_length", Some((width / heads).max(1)))?;
         let context = keys.size("context_length", None)?;
         let capacity = checked_capacity(capacity, context)?;
-        let rotated = rotated(keys, head_len)?;
+        let rotated = match architecture.encoder {
+            Some(Encoder {
+                embeds_positions: true,
+                ..
+            }) => 0,
+            _ => rotated(keys, head_len)?,
+        };
         let config = Self {
             architecture,
             layers,
@@ -143,19 +179,21 @@ impl Config {
             hidden: keys.size_of_layers("feed_forward_length", layers, None)?,
             context,
             capacity,
-            cache_type,
+            cache_type: match architecture.encoder {
+                Some(_) => CacheType::F32,
+                None => cache_type,
+            },
             keeps_all: false,
             rotations: rotations(keys, architecture, rotated, capacity)?,
             window: architecture.window(keys)?,
             period: architecture.period(keys, layers)?,
-            epsilon: keys.number("attention.layer_norm_rms_epsilon", None)? as f32,
+            epsilon: keys.number(architecture.epsilon_key(), None)? as f32,
         };
         config.check(keys)?;
         Ok(config)
     }
 
     fn check(&self, keys: Keys<'_>) -> Result<()> {
-        const EPSILON: &str = "attention.layer_norm_rms_epsilon";
         if !self.heads.is_multiple_of(self.kv_heads) {
             let (heads, kv_heads) = (self.heads, self.kv_heads);
             let what = format!("{heads} heads are no multiple of {kv_heads} of keys and values");
@@ -166,9 +204,15 @@ impl Config {
             return Err(keys.misfit("attention.value_length", &requirement));
         }
         if !(self.epsilon >= 0.0 && self.epsilon.is_finite()) {
-            return Err(keys.misfit(EPSILON, "a number that is not negative"));
+            let key = self.architecture.epsilon_key();
+            return Err(keys.misfit(key, "a number that is not negative"));
         }
         known_keys::check(keys, self)
+    }
+
+    /// Returns whether the model is an encoder, which has no sessions.
+    pub(crate) fn is_encoder(&self) -> bool {
+        self.architecture.encoder.is_some()
     }
 
     /// Returns whether a layer's attention sees only a window of positions.
@@ -198,6 +242,13 @@ impl Config {
 }
 
 impl Architecture {
+    fn epsilon_key(&self) -> &'static str {
+        match self.encoder {
+            Some(_) => "attention.layer_norm_epsilon",
+            None => "attention.layer_norm_rms_epsilon",
+        }
+    }
+
     /// Returns the positions that a layer with a window sees, if layers have windows.
     fn window(&self, keys: Keys<'_>) -> Result<Option<usize>> {
         match self.windows {

@@ -18,12 +18,13 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::steps::{
     Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepCache,
-    StepPass,
+    StepPass, TextRows, no_encoders,
 };
 pub(super) use adapter::BackendAdapter;
 use join::{groups, join};
 pub(in crate::llm) use sequence::BackendSequence;
 use slots::Slots;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::llm) use upload::Upload;
 pub(super) use variants::ModelBackend;
@@ -31,11 +32,13 @@ pub(super) use variants::ModelBackend;
 /// A model's weights on a back-end, and memory for the values of a pass.
 pub(super) struct BackendModel<B: StepBackend> {
     backend: B,
+    /// The number of tokens that go through the layers at a time.
+    block: usize,
     /// The steps of each layer, with successive matrices for the same rows as one.
     layers: Vec<Vec<Step>>,
     /// The numbers of the matrices that became one.
     joined: Vec<Vec<usize>>,
-    /// The matrices by number; `None` if another matrix holds its rows, and for an embedding that gives no logits.
+    /// The matrices by number; `None` if another matrix holds its rows, and if only the host reads them.
     matrices: Vec<Option<B::Weights>>,
     vectors: Vec<B::Buffer>,
     /// The cosines and sines of each rotation for all positions of a session; `None` where each pass writes its own.
@@ -59,14 +62,18 @@ fn layers_at_once(count: usize, tokens: usize, block: usize) -> usize {
 impl<B: ModelBackend> BackendModel<B> {
     /// Returns the tokens that go through the layers at a time.
     pub(super) fn block(&self) -> usize {
-        self.backend.block()
+        self.block
     }
 
     /// Copies the weights of a model to a GPU.
     ///
     /// # Errors
-    /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`.
+    /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`; `InvalidArgument` for an encoder on a
+    /// back-end that does not run encoders.
     pub(super) async fn new(gpu: &B, model: ModelParts<'_>) -> Result<Self> {
+        if model.config.is_encoder() && B::KERNELS.encoder.is_none() {
+            no_encoders()?;
+        }
         let weights = model.weights;
         let (_, joined) = join::<B>(model.steps, weights);
         let mut matrices = Vec::new();
@@ -95,11 +102,12 @@ impl<B: ModelBackend> BackendModel<B> {
             config, weights, ..
         } = model;
         let (layers, joined) = join::<B>(model.steps, weights);
+        let block = config.block(backend.block());
         let (vectors, angles, slots, writing) = {
             let mut pass = backend.pass()?;
             let vectors = weights.vectors.iter().map(|vector| pass.upload(vector));
             let vectors = vectors.collect::<Result<Vec<_>>>()?;
-            let angles = if B::IS_GPU {
+            let angles = if B::IS_GPU && !config.is_encoder() {
                 let angles = config.rotations.each_ref();
                 let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
                 Some([
@@ -110,12 +118,13 @@ impl<B: ModelBackend> BackendModel<B> {
                 None
             };
             let lens = Slot::lens(config, weights.vocabulary());
-            let sizes = [backend.block(), config.head_len];
+            let sizes = [block, config.head_len];
             let slots = Slots::new(lens, sizes, angles.as_ref(), &mut pass)?;
             (vectors, angles, slots, pass.submit(None)?)
         };
         let model = Self {
             backend: backend.clone(),
+            block,
             layers,
             joined,
             matrices,
@@ -130,7 +139,8 @@ impl<B: ModelBackend> BackendModel<B> {
     pub(super) fn state(&self, model: &Model) -> Result<State> {
         let config = &model.config;
         let mut pass = self.backend.pass()?;
-        let layouts = (0..config.layers).map(|layer| config.cache_layout(layer));
+        let layouts = config.cached_layers();
+        let layouts = layouts.map(|layer| config.cache_layout(layer));
         let layers = layouts.map(|layout| B::Cache::new(layout, &mut pass));
         layers
             .collect::<Result<_>>()
@@ -160,7 +170,7 @@ impl<B: ModelBackend> BackendModel<B> {
             return Ok(slots);
         }
         let lens = Slot::lens(&model.config, model.vocabulary());
-        let sizes = [self.block(), model.config.head_len];
+        let sizes = [self.block, model.config.head_len];
         Slots::new(lens, sizes, self.angles.as_ref(), &mut self.backend.pass()?)
     }
 
@@ -189,7 +199,7 @@ impl<B: ModelBackend> BackendModel<B> {
             block.tokens = (tokens - block.skipped).min(B::LOGIT_ROWS);
             let submitted = {
                 let sequence = B::sequence(state).ok_or_else(foreign)?;
-                let mut pass = Pass::new(self, slots, model, sequence, request.adapters, block)?;
+                let mut pass = Pass::new(self, slots, model, sequence, request, block)?;
                 pass.end(block, output)?;
                 let read = pass.rows(output.slot());
                 pass.recorder.submit(Some(read))?
@@ -215,8 +225,8 @@ impl<B: ModelBackend> BackendModel<B> {
             skipped: 0,
         };
         let mut embedded = try_zeros(tokens * width)?;
-        model.embed(request.input, &mut embedded)?;
-        let new_pass = |block| Pass::new(self, slots, model, sequence, request.adapters, block);
+        model.first_input(request, &mut embedded)?;
+        let new_pass = |block| Pass::new(self, slots, model, sequence, request, block);
         let mut before = Vec::new();
         let mut pass = new_pass(block)?;
         pass.recorder.write(&embedded, slots.own(Slot::Residual))?;
@@ -263,12 +273,22 @@ struct Pass<'a, B: ModelBackend> {
     model: &'a Model,
     sequence: &'a BackendSequence<B>,
     adapters: &'a [Scaled],
+    texts: &'a [Range<usize>],
     block: Block,
     recorder: B::Pass<'a>,
     /// The norm that the next product may compute itself.
     pending: Option<PendingNorm<'a, B::Buffer>>,
     /// The heads that the next attention may place itself.
     heads: Option<HeadPlaces<'a, B::Buffer>>,
+}
+
+/// Returns the first row and the end of each row's text, as words.
+fn bounds(texts: &[Range<usize>]) -> Vec<f32> {
+    let rows = texts
+        .iter()
+        .flat_map(|text| text.clone().map(move |_| text));
+    let words = rows.flat_map(|text| [text.start, text.end]);
+    words.map(|row| f32::from_bits(row as u32)).collect()
 }
 
 /// A norm that is not recorded yet.
@@ -284,16 +304,28 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         slots: &'a Slots<B>,
         model: &'a Model,
         sequence: &'a BackendSequence<B>,
-        adapters: &'a [Scaled],
+        request: &BlockRequest<'a>,
         block: Block,
     ) -> Result<Self> {
+        let BlockRequest {
+            adapters, texts, ..
+        } = *request;
         let mut recorder = on.backend.sequence_pass(sequence.id)?;
         if on.angles.is_none() {
-            let positions = block.first..block.first + block.tokens;
-            for (rotation, to) in model.config.rotations.iter().zip(&slots.angles) {
-                let angles = rotation.angles(positions.clone());
-                recorder.write(angles.as_flattened(), to)?;
+            let rotations = &model.config.rotations;
+            for (rotation, to) in rotations.iter().zip(&slots.angles) {
+                let angles = if texts.is_empty() {
+                    rotation.angles(block.first..block.first + block.tokens)
+                } else {
+                    rotation.angles(texts.iter().flat_map(|text| 0..text.len()))
+                };
+                if !angles.is_empty() {
+                    recorder.write(angles.as_flattened(), to)?;
+                }
             }
+        }
+        if B::IS_GPU && !texts.is_empty() {
+            recorder.write(&bounds(texts), &slots.bounds)?;
         }
         Ok(Self {
             on,
@@ -301,6 +333,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             model,
             sequence,
             adapters,
+            texts,
             block,
             recorder,
             pending: None,
@@ -429,7 +462,12 @@ impl<B: ModelBackend> Pass<'_, B> {
     /// `OutOfMemory`; on a GPU also `LimitExceeded` and `DeviceLost`.
     fn step(&mut self, step: Step) -> Result<()> {
         match step {
-            Step::Norm { from, gain, to } => self.norm(from, gain, to),
+            Step::Norm {
+                from,
+                gain,
+                bias,
+                to,
+            } => self.norm(from, gain, bias, to),
             Step::Multiply {
                 from,
                 weight,
@@ -453,13 +491,21 @@ impl<B: ModelBackend> Pass<'_, B> {
                 Ok(())
             }
             Step::Attend { layer, window } => self.attend(layer, window),
+            Step::AttendWithin { layer } => self.attend_within(layer),
             Step::Activate(activation) => self.activate(activation),
+            Step::Gelu => {
+                let (slots, from) = (self.slots, Slot::Gate);
+                let len = self.block.tokens * slots.len(from);
+                self.recorder
+                    .gelu(slots.own(from), slots.own(Slot::Gated), len)
+            }
         }
     }
 
-    fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()> {
+    fn norm(&mut self, from: Slot, gain: VectorId, bias: Option<VectorId>, to: Slot) -> Result<()> {
         let norm = Norm {
             gain: &self.on.vectors[gain.0],
+            bias: bias.map(|bias| &self.on.vectors[bias.0]),
             cols: self.slots.len(from),
             epsilon: self.model.config.epsilon,
             skipped: match from {
@@ -469,7 +515,8 @@ impl<B: ModelBackend> Pass<'_, B> {
         };
         // Norms of results are added to the residual; the others precede products.
         self.pending = Some(PendingNorm { from, norm, to });
-        if from == Slot::Residual && self.block.tokens < self.on.backend.tiled_from() {
+        let is_small = self.block.tokens < self.on.backend.tiled_from();
+        if from == Slot::Residual && bias.is_none() && is_small {
             return Ok(());
         }
         self.normalise()
@@ -494,18 +541,8 @@ impl<B: ModelBackend> Pass<'_, B> {
         let Some(heads) = self.heads.take() else {
             return Ok(());
         };
-        let (config, slots) = (&self.model.config, self.slots);
-        let attention = Attention {
-            tokens: self.block.tokens,
-            heads: config.heads,
-            kv_heads: config.kv_heads,
-            head_len: config.head_len,
-            position: self.block.first,
-            capacity: config.room(layer),
-            window,
-            scale: config.score_scale(),
-            cache_type: config.cache_type,
-        };
+        let slots = self.slots;
+        let attention = self.attention(layer, window);
         // Keys and values lie after queries.
         self.recorder.place_and_attend(
             slots.own(Slot::Queries),
@@ -518,6 +555,43 @@ impl<B: ModelBackend> Pass<'_, B> {
             &slots.parts,
             slots.own(Slot::Mixed),
         )
+    }
+
+    /// Records the attention of each token to its text, after the heads of all were placed in a layer's cache.
+    fn attend_within(&mut self, layer: usize) -> Result<()> {
+        let Some(heads) = self.heads.take() else {
+            return Ok(());
+        };
+        let slots = self.slots;
+        let (queries, cached) = (
+            slots.own(Slot::Rotated),
+            self.sequence.layers[layer].memory(),
+        );
+        self.recorder
+            .place(slots.own(Slot::Queries), &heads, queries, cached)?;
+        let texts = TextRows {
+            rows: self.texts,
+            bounds: &slots.bounds,
+        };
+        let attention = self.attention(layer, None);
+        let mixed = slots.own(Slot::Mixed);
+        self.recorder
+            .attend_within((queries, cached), &attention, texts, mixed)
+    }
+
+    fn attention(&self, layer: usize, window: Option<usize>) -> Attention {
+        let config = &self.model.config;
+        Attention {
+            tokens: self.block.tokens,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_len: config.head_len,
+            position: self.block.first,
+            capacity: config.room(layer),
+            window,
+            scale: config.score_scale(),
+            cache_type: config.cache_type,
+        }
     }
 
     fn activate(&mut self, activation: Activation) -> Result<()> {

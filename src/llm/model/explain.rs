@@ -20,7 +20,8 @@ impl Model {
             let all = all.iter();
             steps.extend(all.map(|&step| self.explain_step(step, Some(layer))));
         }
-        steps.extend(self.steps.end.map(|step| self.explain_step(step, None)));
+        let end = self.steps.end.iter();
+        steps.extend(end.map(|&step| self.explain_step(step, None)));
         steps
     }
 
@@ -55,11 +56,17 @@ impl Model {
             | Step::Add { .. }
             | Step::Place { .. }
             | Step::Attend { .. }
-            | Step::Activate(_) => None,
+            | Step::AttendWithin { .. }
+            | Step::Activate(_)
+            | Step::Gelu => None,
         };
         let kernels = <Cpu as StepBackend>::KERNELS;
+        let of_encoder = kernels.encoder.unwrap_or_default();
         let (kernel, shape) = match step {
-            Step::Norm { to, .. } => (kernels.norm, vec![len(to)]),
+            Step::Norm { bias, to, .. } => {
+                let kernel = bias.map_or(kernels.norm, |_| of_encoder.layer_norm);
+                (kernel, vec![len(to)])
+            }
             Step::Multiply { .. } => (
                 "multiply_blocks",
                 matrix.map_or(Vec::new(), |weight| vec![weight.rows, weight.cols]),
@@ -70,7 +77,9 @@ impl Model {
                 heads(&[Slot::Queries, Slot::Keys, Slot::Values]),
             ),
             Step::Attend { .. } => (kernels.attend[0], heads(&[Slot::Mixed])),
+            Step::AttendWithin { .. } => (of_encoder.attend_within, heads(&[Slot::Mixed])),
             Step::Activate(activation) => (gated(activation), vec![len(Slot::Gated)]),
+            Step::Gelu => (of_encoder.gelu, vec![len(Slot::Gated)]),
         };
         ModelStep {
             layer,
@@ -87,12 +96,15 @@ impl Model {
     /// The size of the vectors of weights that a step reads.
     pub(super) fn vector_bytes(&self, step: Step) -> usize {
         let vectors = match step {
-            Step::Norm { gain, .. } => vec![gain],
+            Step::Norm { gain, bias, .. } => [Some(gain), bias].into_iter().flatten().collect(),
             Step::Place { gains, .. } => gains.map_or(Vec::new(), Vec::from),
             Step::AddVector { vector, .. } => vec![vector],
-            Step::Multiply { .. } | Step::Add { .. } | Step::Attend { .. } | Step::Activate(_) => {
-                Vec::new()
-            }
+            Step::Multiply { .. }
+            | Step::Add { .. }
+            | Step::Attend { .. }
+            | Step::AttendWithin { .. }
+            | Step::Activate(_)
+            | Step::Gelu => Vec::new(),
         };
         let sizes = vectors
             .into_iter()
@@ -104,14 +116,16 @@ impl Model {
 /// The names of a step's operations.
 fn operations(step: Step) -> Vec<&'static str> {
     match step {
-        Step::Norm { .. } => vec!["rms_norm"],
+        Step::Norm { bias: None, .. } => vec!["rms_norm"],
+        Step::Norm { .. } => vec!["layer_norm"],
         Step::Multiply { adds: true, .. } => vec!["matmul", "add"],
         Step::Multiply { .. } => vec!["matmul"],
         Step::AddVector { .. } | Step::Add { .. } => vec!["add"],
         Step::Place { gains: None, .. } => vec!["rope", "write_cache"],
         Step::Place { .. } => vec!["rms_norm", "rope", "write_cache"],
-        Step::Attend { .. } => vec!["attention"],
+        Step::Attend { .. } | Step::AttendWithin { .. } => vec!["attention"],
         Step::Activate(activation) => vec![gated(activation)],
+        Step::Gelu => vec!["gelu"],
     }
 }
 

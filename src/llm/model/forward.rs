@@ -77,6 +77,8 @@ pub(crate) struct BlockRequest<'a> {
     pub(crate) layers: Range<usize>,
     pub(crate) output: Output,
     pub(crate) adapters: &'a [Scaled],
+    /// The rows of each text that an encoder reads; none of a decoder.
+    pub(crate) texts: &'a [Range<usize>],
 }
 
 impl BlockRequest<'_> {
@@ -123,6 +125,7 @@ impl Model {
                     Wanted::Hidden => Output::Normed,
                 },
                 adapters,
+                texts: &[],
             };
             results.extend(self.read(state, &request).await?);
             first += block.len();
@@ -175,6 +178,7 @@ impl Model {
             layers: 0..self.config.layers,
             output: Output::Largest,
             adapters,
+            texts: &[],
         };
         by_executor!(
             self.executor,
@@ -251,7 +255,16 @@ impl Model {
         self.weights.vocabulary()
     }
 
-    /// Writes the values that enter the first layer.
+    /// Writes the values that enter the first layer for a request.
+    pub(super) fn first_input(&self, request: &BlockRequest<'_>, rows: &mut [f32]) -> Result<()> {
+        self.embed(request.input, rows)?;
+        match &self.weights.input {
+            Some(input) => self.complete_input(input, request.texts, rows),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the embeddings of tokens, or copies rows.
     pub(crate) fn embed(&self, input: Input<'_>, rows: &mut [f32]) -> Result<()> {
         let tokens = match input {
             Input::Tokens(tokens) => tokens,

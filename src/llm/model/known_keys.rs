@@ -20,6 +20,8 @@ enum Rule {
     Numbers(&'static [f64]),
     /// The number that the forward pass uses, or 0, which means that the file does not set it.
     Same(fn(&Config) -> f64),
+    /// Whether tokens see only those before them, as the architecture has it.
+    Causal,
     /// 0, or a window that a session does not fill.
     NoWindow,
     /// A name of the activation that the forward pass computes.
@@ -66,7 +68,7 @@ const RULES: &[(&str, Rule)] = &[
     ("attention.layer_norm_epsilon", Rule::Free), // Of norms that subtract the mean.
     ("attention.sliding_window", Rule::NoWindow),
     ("attention.sliding_window_pattern", Rule::Read),
-    ("attention.causal", Rule::Numbers(&[1.0])),
+    ("attention.causal", Rule::Causal),
     (
         "attention.scale",
         Rule::Same(|config| config.score_scale().into()),
@@ -223,6 +225,7 @@ impl Rule {
                 let is_same = |x: f64| x == 0.0 || (x - expected).abs() <= 1e-6 * expected.abs();
                 number.is_some_and(is_same)
             }
+            Rule::Causal => number == Some(causal(config)),
             Rule::NoWindow => {
                 let is_filled = |x: f64| x > 0.0 && x < config.capacity as f64;
                 config.window.is_some() || number.is_some_and(|window| !is_filled(window))
@@ -242,6 +245,7 @@ impl Rule {
                 format!("{}: others are not supported", allowed.join(" or "))
             }
             Rule::Same(of) => format!("{}: others are not supported", of(config)),
+            Rule::Causal => format!("{}: others are not supported", causal(config)),
             Rule::NoWindow => format!(
                 "0 or at least the context of {} tokens: windows of this architecture are not supported",
                 config.capacity
@@ -251,7 +255,15 @@ impl Rule {
     }
 }
 
+fn causal(config: &Config) -> f64 {
+    f64::from(u8::from(!config.is_encoder()))
+}
+
 fn activation_names(config: &Config) -> &'static [&'static str] {
+    let encoder = config.architecture.encoder.as_ref();
+    if encoder.is_some_and(|encoder| !encoder.gates) {
+        return &["gelu"];
+    }
     match config.architecture.activation {
         Activation::Silu => &["silu", "swish"],
         Activation::GeluTanh => &["gelu_pytorch_tanh", "gelu_tanh"],

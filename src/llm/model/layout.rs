@@ -4,6 +4,7 @@
 //! form a ring, in which a new position replaces one that no token sees any more.
 
 use super::Config;
+use super::encode::LEAST_ROWS;
 use crate::graph::steps::{CacheLayout, MOST_BLOCK};
 use std::ops::Range;
 
@@ -34,13 +35,36 @@ impl Config {
 
     /// Returns the number of positions that a layer has room for.
     pub(super) fn room(&self, layer: usize) -> usize {
-        self.ring_of(layer).map_or(self.capacity, |[_, room]| room)
+        let ring = self.ring_of(layer);
+        ring.map_or(self.positions(), |[_, room]| room)
     }
 
     /// Returns whether layers with a ring have room for the positions that are kept.
     pub(crate) fn has_room(&self, kept: KeptPositions) -> bool {
         let room = self.ring().map_or(self.capacity, |[_, room]| room);
         kept.oldest <= kept.len && kept.len - kept.oldest <= room
+    }
+
+    /// Returns the layers that have a cache. The layers of an encoder have one in common, since none reads the keys of
+    /// another pass.
+    pub(super) fn cached_layers(&self) -> Range<usize> {
+        0..if self.is_encoder() { 1 } else { self.layers }
+    }
+
+    /// Returns the number of positions that a cache has room for.
+    fn positions(&self) -> usize {
+        let least = if self.is_encoder() { LEAST_ROWS } else { 0 };
+        self.capacity.max(least)
+    }
+
+    /// Returns the number of tokens that go through the layers at a time, of `block` on the back-end: an encoder's texts
+    /// are never divided.
+    pub(super) fn block(&self, block: usize) -> usize {
+        if self.is_encoder() {
+            self.positions()
+        } else {
+            block
+        }
     }
 
     /// Returns the layout of a layer's keys and values.
@@ -50,7 +74,7 @@ impl Config {
             head_len: self.head_len,
             cache_type: self.cache_type,
             room: self.room(layer),
-            capacity: self.capacity,
+            capacity: self.positions(),
         }
     }
 
@@ -63,13 +87,15 @@ impl Config {
 
     /// Returns the number of words of the keys and values of some positions in all layers, saturating.
     pub(crate) fn kept_words(&self, kept: KeptPositions) -> usize {
-        let words = (0..self.layers).map(|layer| self.layer_words(layer, kept).1);
+        let words = self.cached_layers();
+        let words = words.map(|layer| self.layer_words(layer, kept).1);
         words.fold(0, usize::saturating_add)
     }
 
     /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
     pub(crate) fn session_bytes(&self) -> usize {
-        let layouts = (0..self.layers).map(|layer| self.cache_layout(layer));
+        let layouts = self.cached_layers();
+        let layouts = layouts.map(|layer| self.cache_layout(layer));
         let words = layouts.map(|layout| layout.words(layout.room));
         words
             .fold(0, usize::saturating_add)

@@ -1,7 +1,6 @@
 //! Rotary position embedding.
 
 use crate::ops::rope::{cosine_and_sine, frequency};
-use std::ops::Range;
 
 /// The elements of a head that are rotated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl Rotation {
     }
 
     /// Returns the cosine and the sine for each position and pair, times the magnitude.
-    pub(super) fn angles(&self, positions: Range<usize>) -> Vec<[f32; 2]> {
+    pub(super) fn angles(&self, positions: impl IntoIterator<Item = usize>) -> Vec<[f32; 2]> {
         let mut angles = Vec::new();
         for position in positions {
             for frequency in &self.frequencies {

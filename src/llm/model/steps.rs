@@ -1,5 +1,7 @@
 //! The forward pass as a list of steps, which every back-end runs.
 
+mod encoder;
+
 use super::architecture::is_factors;
 use super::known_keys::is_other_tensor;
 use super::weights::{Weight, Weights, optional_vector, vector};
@@ -42,8 +44,13 @@ impl Slot {
     pub(super) fn lens(config: &Config, vocabulary: usize) -> [usize; Slot::COUNT] {
         let (queries, keys) = config.projections();
         let (width, hidden) = (config.width, config.hidden);
+        // Values that are no gates have nothing beside them.
+        let encoder = config.architecture.encoder.as_ref();
+        let up = encoder
+            .filter(|encoder| !encoder.gates)
+            .map_or(hidden, |_| 0);
         [
-            width, width, width, queries, keys, keys, queries, queries, hidden, hidden, hidden,
+            width, width, width, queries, keys, keys, queries, queries, hidden, up, hidden,
             vocabulary,
         ]
     }
@@ -60,10 +67,12 @@ pub(super) struct WeightId(pub(super) usize);
 /// A step of the forward pass. Rows are those of the block's tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Divides rows by their root mean square and multiplies them by a gain.
+    /// Divides rows by their root mean square and multiplies them by a gain. With a bias, subtracts their mean first, and
+    /// adds the bias last.
     Norm {
         from: Slot,
         gain: VectorId,
+        bias: Option<VectorId>,
         to: Slot,
     },
     /// Multiplies rows by a matrix. If `adds` is set, adds the result to the elements of `to`.
@@ -86,8 +95,12 @@ pub(super) enum Step {
     },
     /// Attends to a layer's keys and values, of a window of positions if there is one.
     Attend { layer: usize, window: Option<usize> },
+    /// Attends to the keys and values of the same text.
+    AttendWithin { layer: usize },
     /// Multiplies the gate's activation by `Up`, to `Gated`.
     Activate(Activation),
+    /// Writes the GELU of `Gate`, by its definition with the error function, to `Gated`.
+    Gelu,
 }
 
 /// The steps of a model.
@@ -95,8 +108,8 @@ pub(super) enum Step {
 pub(super) struct Steps {
     /// The steps of each layer.
     pub(super) layers: Vec<Vec<Step>>,
-    /// The norm after the last layer, and the product that gives logits.
-    pub(super) end: [Step; 2],
+    /// The norm after the last layer, and the product that gives logits; none of an encoder.
+    pub(super) end: Vec<Step>,
 }
 
 impl Steps {
@@ -113,25 +126,23 @@ impl Steps {
             weights: Weights::new(file, config)?,
             vectors: HashSet::new(),
         };
+        let encoder = config.architecture.encoder.as_ref();
         let mut layers = Vec::new();
         for layer in 0..config.layers {
-            builder.attention(layer)?;
-            builder.feed_forward(layer)?;
+            if let Some(encoder) = encoder {
+                builder.encoder_layer(encoder, layer)?;
+            } else {
+                builder.attention(layer)?;
+                builder.feed_forward(layer)?;
+            }
             layers.push(std::mem::take(&mut builder.steps));
         }
-        let norm = Step::Norm {
-            from: Slot::Residual,
-            gain: builder.vector("output_norm", config.width)?,
-            to: Slot::Normed,
-        };
-        let head = Step::Multiply {
-            from: Slot::Normed,
-            weight: WeightId(builder.weights.head),
-            to: Slot::Logits,
-            adds: false,
-        };
+        match encoder {
+            Some(encoder) => builder.input(encoder)?,
+            None => builder.end()?,
+        }
         builder.check_other_tensors()?;
-        let end = [norm, head];
+        let end = builder.steps;
         Ok((Self { layers, end }, builder.weights))
     }
 
@@ -139,7 +150,7 @@ impl Steps {
     pub(super) fn end(&self, output: Output) -> &[Step] {
         match output {
             Output::Residual | Output::Logits(0) => &[],
-            Output::Normed => &self.end[..1],
+            Output::Normed => self.end.get(..1).unwrap_or_default(),
             Output::Logits(_) | Output::Largest => &self.end,
         }
     }
@@ -155,28 +166,24 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// The norm after the last layer, and the product that gives logits.
+    fn end(&mut self) -> Result<()> {
+        self.norm(Slot::Residual, "output_norm", Slot::Normed)?;
+        if let Some(head) = self.weights.head {
+            self.multiply(Slot::Normed, WeightId(head), Slot::Logits, false);
+        }
+        Ok(())
+    }
+
     fn attention(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
         self.norm(Slot::Residual, &name("attn_norm"), Slot::Normed)?;
-        let (queries, keys) = config.projections();
-        let parts = [
-            (Slot::Queries, "attn_q", queries),
-            (Slot::Keys, "attn_k", keys),
-            (Slot::Values, "attn_v", keys),
-        ];
-        if config.architecture.fused {
-            let fused = name("attn_qkv");
-            self.fused(&fused, &parts.map(|(slot, _, rows)| (slot, rows)))?;
-        } else {
-            for (slot, part, rows) in parts {
-                self.linear(Slot::Normed, &name(part), rows, slot, false)?;
-            }
-        }
+        self.projections(Slot::Normed, layer)?;
         let local = config.is_local(layer);
         let gains = if config.architecture.norms_heads {
             let mut gain = |part| self.vector(&name(part), config.head_len);
-            Some([gain("attn_q_norm")?, gain("attn_k_norm")?])
+            Some([gain("attn_q_norm.weight")?, gain("attn_k_norm.weight")?])
         } else {
             None
         };
@@ -194,6 +201,23 @@ impl Builder<'_> {
         )
     }
 
+    /// The matrices that give queries, keys and values.
+    fn projections(&mut self, from: Slot, layer: usize) -> Result<()> {
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let (queries, keys) = self.config.projections();
+        let parts = [
+            (Slot::Queries, "attn_q", queries),
+            (Slot::Keys, "attn_k", keys),
+            (Slot::Values, "attn_v", keys),
+        ];
+        if self.config.architecture.fused {
+            let fused = name("attn_qkv");
+            return self.fused(from, &fused, &parts.map(|(slot, _, rows)| (slot, rows)));
+        }
+        let mut parts = parts.into_iter();
+        parts.try_for_each(|(slot, part, rows)| self.linear(from, &name(part), rows, slot, false))
+    }
+
     fn feed_forward(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
@@ -203,7 +227,8 @@ impl Builder<'_> {
             (Slot::Up, "ffn_up", config.hidden),
         ];
         if config.architecture.fused {
-            self.fused(&name("ffn_up"), &parts.map(|(slot, _, rows)| (slot, rows)))?;
+            let parts = parts.map(|(slot, _, rows)| (slot, rows));
+            self.fused(Slot::Normed, &name("ffn_up"), &parts)?;
         } else {
             for (slot, part, rows) in parts {
                 self.linear(Slot::Normed, &name(part), rows, slot, false)?;
@@ -244,15 +269,15 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Matrices that are rows of one tensor, one after the other, applied to `Normed`.
-    fn fused(&mut self, name: &str, parts: &[(Slot, usize)]) -> Result<()> {
+    /// Matrices that are rows of one tensor, one after the other.
+    fn fused(&mut self, from: Slot, name: &str, parts: &[(Slot, usize)]) -> Result<()> {
         let rows = parts.iter().map(|part| part.1).sum();
         let name = format!("{name}.weight");
         let all = Weight::new(self.file, &name, rows, self.config.width)?;
         let mut first = 0;
         for &(slot, rows) in parts {
             let weight = self.weights.push_matrix(all.rows(first..first + rows));
-            self.multiply(Slot::Normed, weight, slot, false);
+            self.multiply(from, weight, slot, false);
             first += rows;
         }
         Ok(())
@@ -268,15 +293,19 @@ impl Builder<'_> {
     }
 
     fn norm(&mut self, from: Slot, name: &str, to: Slot) -> Result<()> {
-        let gain = self.vector(name, self.config.width)?;
-        self.steps.push(Step::Norm { from, gain, to });
+        let gain = self.vector(&format!("{name}.weight"), self.config.width)?;
+        self.steps.push(Step::Norm {
+            from,
+            gain,
+            bias: None,
+            to,
+        });
         Ok(())
     }
 
     fn vector(&mut self, name: &str, len: usize) -> Result<VectorId> {
-        let name = format!("{name}.weight");
-        let vector = vector(self.file, &name, len)?;
-        self.vectors.insert(name);
+        let vector = vector(self.file, name, len)?;
+        self.vectors.insert(name.to_owned());
         Ok(self.weights.push_vector(vector))
     }
 

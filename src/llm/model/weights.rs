@@ -111,8 +111,33 @@ pub(super) struct Weights {
     pub(super) matrices: Vec<Weight>,
     /// The matrix whose rows are the tokens' embeddings.
     pub(super) embedding: usize,
-    /// The matrix that gives logits, the embedding if the file has no other.
-    pub(super) head: usize,
+    /// The matrix that gives logits, the embedding if the file has no other; `None` for an encoder.
+    pub(super) head: Option<usize>,
+    /// The weights of an encoder that its first layer's input takes besides the embedding.
+    pub(super) input: Option<EncoderInput>,
+    /// The head of an encoder that ranks texts.
+    pub(super) ranking: Option<RankingHead>,
+    /// The matrices besides the embedding whose rows only the host reads.
+    pub(super) on_host: Vec<usize>,
+}
+
+/// The weights that give the first layer's input of an encoder, besides the tokens' embeddings.
+#[derive(Debug)]
+pub(super) struct EncoderInput {
+    /// The matrix with a row for each position.
+    pub(super) positions: Option<usize>,
+    /// The matrix with a row for each type of token. All tokens have the first type.
+    pub(super) types: Option<usize>,
+    /// The gain and the bias of the norm of the sum.
+    pub(super) norm: [VectorId; 2],
+}
+
+/// The network that makes a score of the values of a text's first token: two matrices with biases, and tanh between them.
+#[derive(Debug)]
+pub(super) struct RankingHead {
+    pub(super) dense: (usize, VectorId),
+    /// A matrix of one row.
+    pub(super) output: (usize, VectorId),
 }
 
 impl Weights {
@@ -123,15 +148,24 @@ impl Weights {
         let vocabulary = vocabulary.unwrap_or_default();
         let weight = |name| Weight::new(file, name, vocabulary, config.width);
         let mut matrices = vec![weight("token_embd.weight")?];
-        if file.tensor("output.weight").is_some() {
+        if !config.is_encoder() && file.tensor("output.weight").is_some() {
             matrices.push(weight("output.weight")?);
         }
         Ok(Self {
             vectors: Vec::new(),
             embedding: 0,
-            head: matrices.len() - 1,
+            head: (!config.is_encoder()).then_some(matrices.len() - 1),
+            input: None,
+            ranking: None,
+            on_host: Vec::new(),
             matrices,
         })
+    }
+
+    /// Returns whether only the host reads the rows of a matrix.
+    pub(super) fn is_on_host(&self, matrix: usize) -> bool {
+        let is_embedding = matrix == self.embedding && self.head != Some(matrix);
+        is_embedding || self.on_host.contains(&matrix)
     }
 
     /// The number of tokens in the vocabulary.

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Stands for a space in pieces.
-const SPACE: char = '\u{2581}';
+pub(super) const SPACE: char = '\u{2581}';
 
 /// A tokenizer of `SentencePiece`.
 #[derive(Debug)]
@@ -130,7 +130,8 @@ fn text_token(vocabulary: &Vocabulary, text: &[u8]) -> Option<u32> {
     .then_some(token)
 }
 
-fn scores(file: &Gguf, len: usize) -> Result<Vec<f32>> {
+/// Returns the scores of a file's tokens.
+pub(super) fn scores(file: &Gguf, len: usize) -> Result<Vec<f32>> {
     const KEY: &str = "tokenizer.ggml.scores";
     let Some(scores) = file.array_of_tokens(KEY, len)? else {
         return Ok(vec![0.0; len]);

@@ -6,7 +6,7 @@ mod stage;
 
 use crate::error::{Error, Result};
 use crate::llm::gguf::invalid;
-use stage::Stage;
+pub(super) use stage::{Stage, decomposed};
 
 /// Models whose files name one of the same pre-tokenizers.
 struct Family {

@@ -156,7 +156,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
         bundles: LANGUAGE_MODELS,
         copies: &[],
         op_table: false,
-        limit: 320 * 1024,
+        limit: 360 * 1024,
     },
     Entry {
         name: "ptx",

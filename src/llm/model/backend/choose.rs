@@ -44,7 +44,7 @@ impl<B: ModelBackend> BackendModel<B> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let residual = slots.own(Slot::Residual);
         let mut embedded = crate::alloc::try_zeros(model.config.width)?;
-        model.embed(request.input, &mut embedded)?;
+        model.first_input(request, &mut embedded)?;
         let mut changes = None;
         let mut submitted = Vec::with_capacity(choices.draws.len());
         for (index, &draw) in choices.draws.iter().enumerate() {
@@ -53,7 +53,7 @@ impl<B: ModelBackend> BackendModel<B> {
                 tokens: 1,
                 skipped: 0,
             };
-            let mut pass = Pass::new(self, slots, model, sequence, request.adapters, block)?;
+            let mut pass = Pass::new(self, slots, model, sequence, request, block)?;
             match &self.matrices[model.weights.embedding] {
                 Some(embedding) if index > 0 => {
                     let scale = model.config.embedding_scale();

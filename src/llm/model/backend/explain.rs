@@ -21,7 +21,7 @@ impl<B: ModelBackend> BackendModel<B> {
                 steps.add(step, Some(layer));
             }
         }
-        for step in model.steps.end {
+        for &step in &model.steps.end {
             steps.add(step, None);
         }
         steps.steps
@@ -45,7 +45,9 @@ impl<B: ModelBackend> Explaining<'_, B> {
         let mut info = self.model.explain_step(step, layer);
         info.backend = self.model.backend();
         let cache_type = self.model.config.cache_type as usize;
+        let of_encoder = B::KERNELS.encoder.unwrap_or_default();
         info.kernel = match step {
+            Step::Norm { bias: Some(_), .. } => of_encoder.layer_norm,
             Step::Norm { from, .. } => {
                 // Tiles, which normalise nothing, begin with more rows than one.
                 let is_fused = from == Slot::Residual;
@@ -74,6 +76,8 @@ impl<B: ModelBackend> Explaining<'_, B> {
                 }
                 None => B::KERNELS.attend[cache_type],
             },
+            Step::AttendWithin { .. } => of_encoder.attend_within,
+            Step::Gelu => of_encoder.gelu,
             Step::Activate(_) if self.gates(last) => {
                 if let Some(product) = self.steps.last_mut() {
                     product.operations.extend(info.operations);

@@ -21,10 +21,10 @@ pub(super) fn join<B: StepBackend>(
 }
 
 /// Returns for each matrix the numbers of those whose rows it has on a back-end: none where another one has its rows, and
-/// none for an embedding that gives no logits, whose rows are read from the file.
+/// none for a matrix whose rows only the host reads, from the file.
 pub(super) fn groups(weights: &Weights, joined: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let rows_of = |index| {
-        if index == weights.embedding && index != weights.head {
+        if weights.is_on_host(index) {
             return Vec::new();
         }
         match joined.iter().find(|rows| rows.contains(&index)) {

@@ -13,6 +13,8 @@ pub(super) struct Slots<B: StepBackend> {
     pub(super) chosen: B::Buffer,
     /// The sums of each split of attention, with their largest scores.
     pub(super) parts: B::Buffer,
+    /// The first row and the end of each row's text, where texts go through the steps together.
+    pub(super) bounds: B::Buffer,
     /// The cosines and sines of each rotation, for all positions or for those of the pass.
     pub(super) angles: [B::Buffer; 2],
 }
@@ -57,6 +59,7 @@ impl<B: StepBackend> Slots<B> {
                     pass.allocate(block * head_len)?,
                 ],
             },
+            bounds: pass.allocate(2 * block)?,
             chosen: pass.allocate(AHEAD)?,
             parts: pass.allocate(Attention::parts_len(head_len))?,
         })

@@ -72,7 +72,7 @@ impl Upload {
     }
 
     /// Adds the bytes of a tensor, and copies the matrices that are complete with it. Keeps its first `sample` bytes, and
-    /// all bytes of vectors and of the embedding.
+    /// all bytes of vectors and of the matrices whose rows the host reads.
     ///
     /// # Errors
     /// `LimitExceeded` if the GPU cannot hold a matrix, `OutOfMemory`, `DeviceLost`.
@@ -117,7 +117,9 @@ impl Upload {
             return;
         };
         let waiting = self.groups.iter().flatten().copied();
-        let mut needed = waiting.chain([self.weights.embedding]);
+        let all = 0..self.weights.matrices.len();
+        let read = all.filter(|&row| row == self.weights.embedding || self.weights.is_on_host(row));
+        let mut needed = waiting.chain(read);
         if needed.all(|row| !tensor.contains(&self.weights.matrices[row].range.start)) {
             self.pieces.cut(tensor.start, sample);
         }

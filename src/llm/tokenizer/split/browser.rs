@@ -17,13 +17,13 @@ extern "C" {
 
 /// An expression in JavaScript's syntax, in a group, so that texts are split into matches and the texts between them.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(in crate::llm::tokenizer) struct Stage {
     regex: RegExp,
 }
 
 impl Stage {
     #[allow(clippy::unnecessary_wraps)] // On other targets it can fail.
-    pub(super) fn new(expression: &str) -> Result<Self> {
+    pub(in crate::llm::tokenizer) fn new(expression: &str) -> Result<Self> {
         // JavaScript's own classes of white space have U+FEFF and lack U+0085.
         let expression = expression.replace(r"\s", r"\p{White_Space}");
         let expression = expression.replace(r"\S", r"\P{White_Space}");
@@ -31,8 +31,22 @@ impl Stage {
         Ok(Self { regex })
     }
 
+    /// Returns a text without the matches in it.
+    pub(in crate::llm::tokenizer) fn remove(&self, text: &str) -> Result<String> {
+        let text: Text = JsValue::from(text).unchecked_into();
+        let parts = text.split(&self.regex);
+        let parts = parts.map_err(|error| fault(format!("{error:?}")))?;
+        // The texts between matches and the matches by turns.
+        let between = parts.iter().step_by(2).filter_map(|part| part.as_string());
+        Ok(between.collect())
+    }
+
     /// Appends the matches in a word and the texts between them.
-    pub(super) fn split<'a>(&self, word: &'a str, to: &mut Vec<&'a str>) -> Result<()> {
+    pub(in crate::llm::tokenizer) fn split<'a>(
+        &self,
+        word: &'a str,
+        to: &mut Vec<&'a str>,
+    ) -> Result<()> {
         let text: Text = JsValue::from(word).unchecked_into();
         let parts = text.split(&self.regex);
         let parts = parts.map_err(|error| fault(format!("{error:?}")))?;
@@ -47,6 +61,11 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// Returns a text in the canonical decomposition of Unicode, NFD.
+pub(in crate::llm::tokenizer) fn decomposed(text: &str) -> String {
+    JsString::from(text).normalize("NFD").into()
 }
 
 /// The bytes at the beginning of a text that UTF-16 writes in this many units.

@@ -4,11 +4,17 @@ use super::fault;
 use crate::error::Result;
 use regex::Regex;
 use std::ops::Range;
+use unicode_normalization::UnicodeNormalization;
+
+/// Returns a text in the canonical decomposition of Unicode, NFD.
+pub(in crate::llm::tokenizer) fn decomposed(text: &str) -> String {
+    text.nfd().collect()
+}
 
 /// An expression without its lookahead `\s+(?!\S)`, which the crate does not have. Instead, a run of white space is
 /// shortened after it was found.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(in crate::llm::tokenizer) struct Stage {
     regex: Regex,
     /// Whether the last character of white space belongs to the word after it.
     shortens: bool,
@@ -17,7 +23,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(expression: &str) -> Result<Self> {
+    pub(in crate::llm::tokenizer) fn new(expression: &str) -> Result<Self> {
         const LOOKAHEAD: &str = r"\s+(?!\S)";
         let plain = expression.replace(LOOKAHEAD, r"\s+");
         Ok(Self {
@@ -25,6 +31,12 @@ impl Stage {
             shortens: expression.contains(LOOKAHEAD),
             keeps_lines: expression.contains(r"\s*[\r\n]+"),
         })
+    }
+
+    /// Returns a text without the matches in it.
+    #[allow(clippy::unnecessary_wraps)] // JavaScript's engine can fail.
+    pub(in crate::llm::tokenizer) fn remove(&self, text: &str) -> Result<String> {
+        Ok(self.regex.replace_all(text, "").into_owned())
     }
 
     /// The length of the word at the beginning of a text, of which the expression found `len` bytes.
@@ -43,7 +55,11 @@ impl Stage {
 
     /// Appends the matches in a word and the texts between them.
     #[allow(clippy::unnecessary_wraps)] // JavaScript's engine can fail.
-    pub(super) fn split<'a>(&self, word: &'a str, to: &mut Vec<&'a str>) -> Result<()> {
+    pub(in crate::llm::tokenizer) fn split<'a>(
+        &self,
+        word: &'a str,
+        to: &mut Vec<&'a str>,
+    ) -> Result<()> {
         let mut end = 0;
         while let Some(found) = self.find(word, end) {
             if end < found.start {
