@@ -7,6 +7,7 @@
 //!   `/`.
 //! - `shape` and `axes` have the rules of shapes, `node` is what a method records, `graph` orders the nodes that
 //!   results need and describes their structure.
+//! - `gradients` adds the nodes of derivatives to a structure.
 //! - `view` has strided views, `lower` records nodes in a batch, `programs` caches compiled graphs by their structure,
 //!   and `run` runs the programs.
 //!
@@ -19,6 +20,7 @@ mod custom;
 mod elementwise;
 #[cfg(not(target_arch = "wasm32"))]
 mod former_names;
+pub(crate) mod gradients;
 mod graph;
 mod join;
 mod linear;
@@ -33,7 +35,7 @@ mod reduce;
 mod run;
 mod shape;
 mod slice;
-mod structure;
+pub(crate) mod structure;
 mod tensor;
 mod tensors;
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -8,10 +8,11 @@ use crate::lazy::node::{Kind, Rows};
 use crate::ops::{Op, Reduction};
 
 /// A node of a structure.
-pub(super) struct Described {
-    pub(super) shape: Vec<usize>,
+#[derive(Clone)]
+pub(crate) struct Described {
+    pub(crate) shape: Vec<usize>,
     /// The operation with the indices of its inputs; `None` for a leaf.
-    pub(super) operation: Option<(Arc<Kind>, Vec<usize>)>,
+    pub(crate) operation: Option<(Arc<Kind>, Vec<usize>)>,
 }
 
 /// Nodes and results of a graph.
@@ -56,7 +57,7 @@ impl Hash for Kind {
         match self {
             Self::Elementwise(op) => hash_elementwise(op, state),
             Self::Constant(value) => value.to_bits().hash(state),
-            Self::Range | Self::Reshape | Self::Matmul | Self::Take => {}
+            Self::Range | Self::Reshape | Self::Matmul | Self::Take | Self::StopGradient => {}
             Self::View(walk) => walk.hash(state),
             Self::Reduce {
                 fold,

@@ -9,6 +9,7 @@ mod custom;
 #[path = "../support/device.rs"]
 #[allow(unreachable_pub)]
 mod device;
+mod gradients;
 mod indices;
 mod mistakes;
 mod operations;
