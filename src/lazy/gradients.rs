@@ -5,8 +5,7 @@
 //!
 //! The files:
 //!
-//! - `value` has the operations that derivatives are written with, `rules` a rule for each kind of node, `elementwise`
-//!   the last column of the op table.
+//! - `rules` has a rule for each kind of node, and `elementwise` the last column of the op table.
 //! - `views`, `indices`, `norms` and `convolve` have the longer rules.
 //! - `tensor` has the methods of tensors, and `loss` the losses that need care.
 
@@ -19,15 +18,14 @@ mod rules;
 mod tensor;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
-mod value;
 mod views;
 
 use crate::error::{Error, Result};
 use crate::lazy::gradients::rules::Known;
-use crate::lazy::gradients::value::{Tape, Value};
 use crate::lazy::lower::check_inputs;
 use crate::lazy::shape::{mismatch, size_of};
 use crate::lazy::structure::Described;
+use crate::lazy::value::{Tape, Value};
 
 /// A graph with the nodes that gradients need.
 pub(crate) struct Differentiated {
@@ -117,8 +115,11 @@ fn pass_on<'t>(
         y: tape.value(node),
         g,
     };
-    let gradients = rules::gradients(&kind, &known, |at| depends[inputs[at]])?;
-    for (input, gradient) in inputs.into_iter().zip(gradients) {
+    for (at, &input) in inputs.iter().enumerate() {
+        if !depends[input] {
+            continue;
+        }
+        let gradient = rules::gradient(&kind, &known, at)?;
         found[input] = match (found[input], gradient) {
             (Some(former), Some(gradient)) => Some(former + gradient),
             (former, gradient) => former.or(gradient),

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use crate::lazy::node::{Kind, Rows};
+use crate::lazy::node::{Kind, Node, Rows};
 use crate::ops::{Op, Reduction};
 
 /// A node of a structure.
@@ -13,6 +13,21 @@ pub(crate) struct Described {
     pub(crate) shape: Vec<usize>,
     /// The operation with the indices of its inputs; `None` for a leaf.
     pub(crate) operation: Option<(Arc<Kind>, Vec<usize>)>,
+}
+
+impl Described {
+    /// Records the operations of a structure that stand after those of `nodes`, and adds their nodes.
+    pub(super) fn record(all: Vec<Self>, nodes: &mut Vec<Arc<Node>>) {
+        let own = nodes.len();
+        for Self { shape, operation } in all.into_iter().skip(own) {
+            let Some((kind, inputs)) = operation else {
+                continue;
+            };
+            let inputs: Vec<&Arc<Node>> = inputs.iter().map(|&input| &nodes[input]).collect();
+            let added = Node::operation(Arc::unwrap_or_clone(kind), &inputs, &shape);
+            nodes.push(added);
+        }
+    }
 }
 
 /// Nodes and results of a graph.

@@ -15,7 +15,7 @@
 //! their cases stand in the tests.
 //!
 //! An elementwise row ends in its derivative: the gradient of each input, where `g` is the gradient of the result, as
-//! an expression of the inputs, the result and the parameters, whose methods `lazy/gradients/value.rs` has. `()` stands for an
+//! an expression of the inputs, the result and the parameters, whose methods `lazy/value.rs` has. `()` stands for an
 //! input on which the result depends by steps or not at all.
 //!
 //! `ulp` is the stated accuracy: the distance from the true result, in units of `f32::EPSILON`

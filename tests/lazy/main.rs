@@ -14,10 +14,12 @@ mod indices;
 mod mistakes;
 mod operations;
 mod operators;
+mod optimizers;
 mod oracle;
 #[path = "../support/random.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod random;
+mod training;
 
 use cases::{Cases, Pair};
 use random::Random;

@@ -1,7 +1,7 @@
 //! Gradients of convolutions, which are convolutions, too.
 
-use crate::lazy::gradients::value::Value;
 use crate::lazy::node::Kind;
+use crate::lazy::value::Value;
 use crate::ops::{Conv2d, ConvLayer};
 
 /// Returns the gradient of the images or of the weights of a convolution.

@@ -1,8 +1,8 @@
 //! Gradients of tables whose elements were chosen by indices: sums by products with one-hot vectors.
 
-use crate::lazy::gradients::value::Value;
 use crate::lazy::node::Kind;
 use crate::lazy::shape::size_of;
+use crate::lazy::value::Value;
 
 /// Returns 1 where the last axis, which is new and has `count` elements, is at an index, and 0 elsewhere.
 fn one_hot<'t>(indices: Value<'t>, shape: &[usize], count: usize) -> Value<'t> {

@@ -1,34 +1,14 @@
 //! Gradients of layer and root mean square normalisation.
 
-use crate::lazy::gradients::value::Value;
+use crate::lazy::value::Value;
 
 /// A norm along an axis.
 #[derive(Clone, Copy)]
 pub(super) struct Norm {
-    axis: usize,
-    epsilon: f32,
+    pub(super) axis: usize,
+    pub(super) epsilon: f32,
     /// Whether the mean is subtracted.
-    is_centred: bool,
-}
-
-impl Norm {
-    pub(super) fn layer(axis: usize, epsilon: f32) -> Self {
-        let is_centred = true;
-        Self {
-            axis,
-            epsilon,
-            is_centred,
-        }
-    }
-
-    pub(super) fn rms(axis: usize, epsilon: f32) -> Self {
-        let is_centred = false;
-        Self {
-            axis,
-            epsilon,
-            is_centred,
-        }
-    }
+    pub(super) is_centred: bool,
 }
 
 /// Returns the gradient of an input: the elements, the gain or the bias.

@@ -1,10 +1,11 @@
 //! The rules by which the gradient of a node's result becomes the gradients of its inputs: one for each kind.
 
 use crate::error::{Error, Result};
-use crate::lazy::gradients::value::Value;
-use crate::lazy::gradients::{convolve, elementwise, indices, norms, views};
+use crate::lazy::gradients::norms::{self, Norm};
+use crate::lazy::gradients::{convolve, elementwise, indices, views};
 use crate::lazy::node::{Kind, Rows};
 use crate::lazy::shape::{reduced, size_of};
+use crate::lazy::value::Value;
 use crate::ops::AxisFold;
 
 /// A node whose gradient is known: its inputs, its result, and the gradient of that.
@@ -14,41 +15,23 @@ pub(super) struct Known<'r, 't> {
     pub(super) g: Value<'t>,
 }
 
-/// Returns the gradient of each input that `is_needed`; `None` for all others, and for those that change the result by
-/// steps or not at all.
+/// Returns the gradient of one input; `None` for an input that changes the result by steps or not at all.
 ///
 /// # Errors
 /// `NoGradient` for a custom operation without derivatives, and for a custom reduction.
-pub(super) fn gradients<'t>(
+pub(super) fn gradient<'t>(
     kind: &Kind,
     known: &Known<'_, 't>,
-    is_needed: impl Fn(usize) -> bool,
-) -> Result<Vec<Option<Value<'t>>>> {
-    let Known { inputs, y, g } = *known;
-    if let Kind::Elementwise(op) = kind {
-        let mut found = elementwise::gradients(op, inputs, y, g)?;
-        for (at, (gradient, input)) in found.iter_mut().zip(inputs).enumerate() {
-            *gradient = gradient.filter(|_| is_needed(at));
-            *gradient = gradient.map(|gradient| gradient.sum_to(&input.shape()));
-        }
-        return Ok(found);
-    }
-    let one = |at| {
-        if is_needed(at) {
-            gradient(kind, known, at)
-        } else {
-            Ok(None)
-        }
-    };
-    (0..inputs.len()).map(one).collect()
-}
-
-/// Returns the gradient of one input of a node that is not elementwise.
-fn gradient<'t>(kind: &Kind, known: &Known<'_, 't>, at: usize) -> Result<Option<Value<'t>>> {
+    at: usize,
+) -> Result<Option<Value<'t>>> {
     let Known { inputs, y, g } = *known;
     let x = inputs[at];
     let shape = x.shape();
     Ok(Some(match kind {
+        Kind::Elementwise(op) => {
+            let found = elementwise::gradient(op, known, at)?;
+            return Ok(found.map(|gradient| gradient.sum_to(&shape)));
+        }
         Kind::View(walk) => views::unwalked(g, walk, &shape)?,
         Kind::Reshape => g.reshape(&shape),
         Kind::Reduce { fold, axes, .. } => return Ok(reduction(*fold, axes, x, [y, g])),
@@ -67,7 +50,6 @@ fn gradient<'t>(kind: &Kind, known: &Known<'_, 't>, at: usize) -> Result<Option<
         Kind::Take if at == 0 => indices::untaken(g, inputs[1], &shape),
         Kind::Constant(_)
         | Kind::Range
-        | Kind::Elementwise(_)
         | Kind::Gather { .. }
         | Kind::Take
         | Kind::TopK { .. }
@@ -104,15 +86,16 @@ fn reduction<'t>(
 
 fn along_axis<'t>(rows: Rows, known: &Known<'_, 't>, axis: usize, at: usize) -> Value<'t> {
     let Known { inputs, y, g } = *known;
+    let norm = |epsilon, is_centred| Norm {
+        axis,
+        epsilon,
+        is_centred,
+    };
     match rows {
         Rows::Softmax => y * (g - (g * y).sum(&[axis], true)),
         Rows::LogSoftmax => g - y.exp() * g.sum(&[axis], true),
-        Rows::LayerNorm { epsilon } => {
-            norms::gradient(inputs, g, norms::Norm::layer(axis, epsilon), at)
-        }
-        Rows::RmsNorm { epsilon } => {
-            norms::gradient(inputs, g, norms::Norm::rms(axis, epsilon), at)
-        }
+        Rows::LayerNorm { epsilon } => norms::gradient(inputs, g, norm(epsilon, true), at),
+        Rows::RmsNorm { epsilon } => norms::gradient(inputs, g, norm(epsilon, false), at),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::lazy::gradients::differentiate;
 use crate::lazy::graph::Graph;
 use crate::lazy::node::{Kind, Node};
+use crate::lazy::structure::Described;
 use crate::lazy::tensor::Tensor;
 
 /// Gradients.
@@ -45,19 +46,10 @@ impl Tensor {
         }
         let graph = Graph::of(&roots);
         let structure = graph.structure();
-        let own = structure.nodes.len();
         let (loss, others) = (graph.results[0], &graph.results[1..]);
         let differentiated = differentiate(structure.nodes, loss, others)?;
         let mut nodes: Vec<Arc<Node>> = graph.entries.into_iter().map(|entry| entry.node).collect();
-        for node in differentiated.nodes.into_iter().skip(own) {
-            let Some((kind, inputs)) = node.operation else {
-                continue;
-            };
-            let inputs: Vec<&Arc<Node>> = inputs.iter().map(|&input| &nodes[input]).collect();
-            let kind = Arc::unwrap_or_clone(kind);
-            let added = Node::operation(kind, &inputs, &node.shape);
-            nodes.push(added);
-        }
+        Described::record(differentiated.nodes, &mut nodes);
         let found = differentiated.gradients.iter();
         Ok(found
             .map(|&node| self.with(Arc::clone(&nodes[node])))

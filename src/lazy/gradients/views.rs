@@ -1,7 +1,7 @@
 //! Gradients of views.
 
 use crate::error::{Error, Result};
-use crate::lazy::gradients::value::Value;
+use crate::lazy::value::Value;
 use crate::lazy::view::Walk;
 
 /// Returns the gradient of a shape that a view walks along: that of the view at the elements that it shows, and zeros

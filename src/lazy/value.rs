@@ -1,4 +1,5 @@
-//! Values of a graph that derivatives are written with.
+//! Values of a graph that derivatives and steps of optimizers are written with. Their operations are never inlined, since rules
+//! are many and short, and their size counts in a page's download.
 
 use std::cell::RefCell;
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
@@ -15,7 +16,7 @@ use crate::ops::{AxisFold, Op};
 /// The nodes of a graph, to which derivatives add nodes.
 pub(super) struct Tape {
     nodes: RefCell<Vec<Described>>,
-    /// The first shape beyond the limits, so that rules need not return it.
+    /// The first error of a shape, so that rules need not return it.
     error: RefCell<Option<Error>>,
 }
 
@@ -56,9 +57,7 @@ impl Tape {
     /// Adds an operation.
     #[inline(never)]
     pub(super) fn record(&self, kind: Kind, inputs: &[Value<'_>], shape: &[usize]) -> Value<'_> {
-        if let Err(error) = check_result(shape) {
-            self.error.borrow_mut().get_or_insert(error);
-        }
+        self.noted(check_result(shape));
         let inputs = inputs.iter().map(|input| input.node).collect();
         let mut nodes = self.nodes.borrow_mut();
         nodes.push(Described {
@@ -66,6 +65,21 @@ impl Tape {
             operation: Some((Arc::new(kind), inputs)),
         });
         self.value(nodes.len() - 1)
+    }
+
+    /// Returns the shape that two shapes broadcast to.
+    fn broadcast(&self, a: &[usize], b: &[usize]) -> Vec<usize> {
+        let shape = broadcast("gradients", &[("a", a), ("b", b)]);
+        self.noted(shape).unwrap_or_default()
+    }
+
+    /// Returns a value, or stores the first error.
+    fn noted<T>(&self, result: Result<T>) -> Option<T> {
+        result
+            .map_err(|error| {
+                self.error.borrow_mut().get_or_insert(error);
+            })
+            .ok()
     }
 
     /// Returns all nodes.
@@ -103,6 +117,7 @@ macro_rules! operator {
         impl<'t, B: Operand<'t>> $trait<B> for Value<'t> {
             type Output = Self;
 
+            #[inline(never)]
             fn $name(self, b: B) -> Self {
                 self.with(Op::$op, b)
             }
@@ -111,6 +126,7 @@ macro_rules! operator {
         impl<'t> $trait<Value<'t>> for f32 {
             type Output = Value<'t>;
 
+            #[inline(never)]
             fn $name(self, b: Value<'t>) -> Value<'t> {
                 self.on(b.tape).with(Op::$op, b)
             }
@@ -126,6 +142,7 @@ operator!(Div div Div);
 impl Neg for Value<'_> {
     type Output = Self;
 
+    #[inline(never)]
     fn neg(self) -> Self {
         self.apply(Op::Neg)
     }
@@ -136,6 +153,7 @@ macro_rules! unary {
     ($($name:ident $op:ident)+) => {
         impl Value<'_> {
             $(
+                #[inline(never)]
                 pub(super) fn $name(self) -> Self {
                     self.apply(Op::$op)
                 }
@@ -145,7 +163,7 @@ macro_rules! unary {
 }
 
 unary! {
-    exp Exp log Log sign Sign sin Sin cos Cos tanh Tanh erf Erf sigmoid Sigmoid softplus Softplus rsqrt Rsqrt
+    exp Exp log Log sign Sign sin Sin cos Cos tanh Tanh erf Erf sigmoid Sigmoid softplus Softplus rsqrt Rsqrt sqrt Sqrt
     swish Swish gelu_tanh GeluTanh square Square
 }
 
@@ -164,12 +182,7 @@ impl<'t> Value<'t> {
         let inputs = [&[self], others].concat();
         let mut shape = Vec::new();
         for input in &inputs {
-            match broadcast("gradients", &[("a", &shape), ("b", &input.shape())]) {
-                Ok(both) => shape = both,
-                Err(error) => {
-                    self.tape.error.borrow_mut().get_or_insert(error);
-                }
-            }
+            shape = self.tape.broadcast(&shape, &input.shape());
         }
         self.tape.record(Kind::Elementwise(op), &inputs, &shape)
     }
@@ -184,6 +197,15 @@ impl<'t> Value<'t> {
 
     pub(super) fn minimum(self, b: impl Operand<'t>) -> Self {
         self.with(Op::Minimum, b)
+    }
+
+    pub(super) fn maximum(self, b: impl Operand<'t>) -> Self {
+        self.with(Op::Maximum, b)
+    }
+
+    /// Returns the power `baseˣ` of a positive number.
+    pub(super) fn exponential(self, base: f32) -> Self {
+        base.on(self.tape).with(Op::Pow, self)
     }
 
     /// Returns 1 where both are equal, and 0 elsewhere.
@@ -331,9 +353,8 @@ impl<'t> Value<'t> {
     /// Multiplies matrices or stacks of them, whose axes before the last two broadcast.
     pub(super) fn matmul(self, b: Self) -> Self {
         let (own, other) = (self.shape(), b.shape());
-        let leads = [&own[..own.len() - 2], &other[..other.len() - 2]];
-        let mut shape = broadcast("gradients", &[("a", leads[0]), ("b", leads[1])])
-            .unwrap_or_else(|_| leads[0].to_vec());
+        let (own_lead, other_lead) = (&own[..own.len() - 2], &other[..other.len() - 2]);
+        let mut shape = self.tape.broadcast(own_lead, other_lead);
         shape.extend([own[own.len() - 2], other[other.len() - 1]]);
         self.tape.record(Kind::Matmul, &[self, b], &shape)
     }
