@@ -113,6 +113,12 @@ pub enum Error {
         /// The message of the exception.
         message: String,
     },
+    /// The gradient of a custom operation was needed, and it states no derivatives.
+    #[error("`{op}` has no derivatives: state them, or stop the gradient of its inputs")]
+    NoGradient {
+        /// The operation's name.
+        op: &'static str,
+    },
     /// The source or the sink of a stream failed.
     #[error("the {by} of the stream failed: {message}")]
     Stream {
@@ -220,6 +226,7 @@ impl Error {
             Error::Gpu { .. } => "GPU",
             Error::Wgsl { .. } => "WGSL",
             Error::Function { .. } => "FUNCTION",
+            Error::NoGradient { .. } => "NO_GRADIENT",
             Error::Stream { .. } => "STREAM",
             Error::Foreign { .. } => "FOREIGN",
             Error::AlreadyExecuted => "ALREADY_EXECUTED",

@@ -7,6 +7,8 @@
 //!   `/`.
 //! - `shape` and `axes` have the rules of shapes, `node` is what a method records, `graph` orders the nodes that
 //!   results need and describes their structure.
+//! - `gradients` adds the nodes of derivatives to a structure, `optimizers` those of a step, and `value` has the
+//!   operations that both are written with.
 //! - `view` has strided views, `lower` records nodes in a batch, `programs` caches compiled graphs by their structure,
 //!   and `run` runs the programs.
 //!
@@ -19,6 +21,7 @@ mod custom;
 mod elementwise;
 #[cfg(not(target_arch = "wasm32"))]
 mod former_names;
+pub(crate) mod gradients;
 mod graph;
 mod join;
 mod linear;
@@ -27,22 +30,25 @@ mod movement;
 pub(crate) mod node;
 mod operand;
 mod operators;
+pub(crate) mod optimizers;
 mod programs;
 mod random;
 mod reduce;
 mod run;
 mod shape;
 mod slice;
-mod structure;
+pub(crate) mod structure;
 mod tensor;
 mod tensors;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
+mod value;
 pub(crate) mod view;
 
 pub use axes::Axes;
 pub use conv2d::{Border, ConvOptions};
 pub use operand::Operand;
+pub use optimizers::{Optimizer, OptimizerState, clip_by_global_norm};
 pub use slice::Slice;
 pub use tensor::Tensor;
 pub use tensors::Tensors;

@@ -103,7 +103,10 @@ pub use gpu::KernelTime;
 pub use gpu::shaders;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
-pub use lazy::{Axes, Border, ConvOptions, Operand, Slice, Tensor, Tensors};
+pub use lazy::{
+    Axes, Border, ConvOptions, Operand, Optimizer, OptimizerState, Slice, Tensor, Tensors,
+    clip_by_global_norm,
+};
 pub use ops::ConvLayer;
 pub use ops::HalfPrecision;
 pub use ops::custom::{CustomCall, CustomOp};
@@ -140,6 +143,7 @@ mod samples {
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
     document!(Tensors, "../docs/guide/tensors.md");
+    document!(Training, "../docs/guide/training.md");
     document!(Programs, "../docs/guide/batches-and-programs.md");
     document!(Operations, "../docs/guide/operations.md");
     document!(Custom, "../docs/guide/custom-operations.md");

@@ -144,7 +144,7 @@ impl Parameter for f32 {
 /// Emits [`Op`] and its metadata from the table.
 macro_rules! define_ops {
     (
-        vectors { $( $(#[doc = $vdoc:literal])* $(#[doc(alias = $valias:literal)])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        vectors { $( $(#[doc = $vdoc:literal])* $(#[doc(alias = $valias:literal)])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)? $(=> $vgradients:tt)?; )* }
         scalars { $( $(#[doc = $sdoc:literal])* $(#[doc(alias = $salias:literal)])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         /// One operation with its parameters; its inputs are given beside it.

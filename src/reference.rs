@@ -128,24 +128,18 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Max => vec![extreme(x, f64::max)],
         Op::Min => vec![extreme(x, f64::min)],
         Op::Argmax => vec![argmax(x)],
-        Op::VecAdd => zip(inputs, |a, b| a + b),
-        Op::Sub => zip(inputs, |a, b| a - b),
-        Op::Mul => zip(inputs, |a, b| a * b),
-        Op::Div => zip(inputs, |a, b| a / b),
-        Op::Minimum => zip(inputs, |a, b| propagate(a, b, f64::min)),
-        Op::Maximum => zip(inputs, |a, b| propagate(a, b, f64::max)),
-        Op::Pow => zip(inputs, f64::powf),
-        Op::Equal => zip(inputs, |a, b| f64::from(a == b)),
-        Op::Less => zip(inputs, |a, b| f64::from(a < b)),
-        Op::LessEqual => zip(inputs, |a, b| f64::from(a <= b)),
-        Op::KeepWhere => zip(
-            inputs,
-            |a, condition| if condition == 0.0 { -0.0 } else { a },
-        ),
-        Op::KeepUnless => zip(
-            inputs,
-            |a, condition| if condition == 0.0 { a } else { -0.0 },
-        ),
+        Op::VecAdd
+        | Op::Sub
+        | Op::Mul
+        | Op::Div
+        | Op::Minimum
+        | Op::Maximum
+        | Op::Pow
+        | Op::Equal
+        | Op::Less
+        | Op::LessEqual
+        | Op::KeepWhere
+        | Op::KeepUnless => zip(inputs, |a, b| binary(op, a, b)),
         Op::SiluMul => gated(&Op::Swish, inputs),
         Op::GeluMul => gated(&Op::GeluTanh, inputs),
         Op::Custom(ref call) => custom(call, inputs),
@@ -167,6 +161,36 @@ fn custom(call: &crate::ops::custom::CustomCall, inputs: &[&[f32]]) -> Vec<Expec
 
 fn wide(x: f32) -> f64 {
     f64::from(x)
+}
+
+/// Evaluates an elementwise operation of numbers, which need not be numbers of `f32`.
+#[cfg(test)]
+pub(crate) fn of_numbers(op: &Op, inputs: &[f64]) -> f64 {
+    match (op, inputs) {
+        (Op::SiluMul, &[a, b]) => unary(&Op::Swish, a).value * b,
+        (Op::GeluMul, &[a, b]) => unary(&Op::GeluTanh, a).value * b,
+        (op, &[x]) => unary(op, x).value,
+        (op, inputs) => binary(op, inputs[0], inputs[1]),
+    }
+}
+
+fn binary(op: &Op, a: f64, b: f64) -> f64 {
+    match op {
+        Op::VecAdd => a + b,
+        Op::Sub => a - b,
+        Op::Mul => a * b,
+        Op::Div => a / b,
+        Op::Minimum => propagate(a, b, f64::min),
+        Op::Maximum => propagate(a, b, f64::max),
+        Op::Pow => a.powf(b),
+        Op::Equal => f64::from(a == b),
+        Op::Less => f64::from(a < b),
+        Op::LessEqual => f64::from(a <= b),
+        Op::KeepWhere if b == 0.0 => -0.0,
+        Op::KeepUnless if b != 0.0 => -0.0,
+        Op::KeepWhere | Op::KeepUnless => a,
+        _ => unreachable!("{} is not an operation of two inputs", op.name()),
+    }
 }
 
 fn unary(op: &Op, x: f64) -> Expected {

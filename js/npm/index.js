@@ -9,6 +9,7 @@ import './streams.js';
 import { remembering } from './tuning.js';
 
 export { Tensor } from './tensor/device.js';
+export { adam, adamw, clipByGlobalNorm, lion, sgd } from './tensor/optimizers.js';
 
 export { moduleUrl } from '../common/instructions.js';
 export { provideShaders } from './shaders_loader.js';

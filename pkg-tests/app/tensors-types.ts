@@ -1,6 +1,8 @@
 // Compiled, never run: the types of tensors, as `tsc --strict` sees them.
 
-import init, { GpuDevice, Tensor, type DType, type NestedArray } from 'relampago';
+import init, {
+  GpuDevice, Tensor, adam, clipByGlobalNorm, sgd, type DType, type NestedArray, type Optimizer, type OptimizerState,
+} from 'relampago';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -36,6 +38,29 @@ export async function everything(signal: AbortSignal, points: Float32Array): Pro
 /** Whether two types are the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const same = <A, B>(_same: Same<A, B>): void => {};
+
+export async function training(device: GpuDevice, x: Tensor): Promise<void> {
+  const parameters = { w: x, layers: [x, x] };
+  const loss = (own: { w: Tensor; layers: Tensor[] }, scale: number): Tensor => own.w.mul(own.layers[0] ?? own.w).mul(scale).mean();
+  const { value, gradients } = device.valueAndGradients(loss)(parameters, 2);
+  exactly<Tensor>(value);
+  exactly<Tensor[]>(gradients.layers);
+  exactly<Tensor>(device.gradients(loss)(parameters, 2).w);
+  exactly<Tensor>(x.sum().gradients(x));
+  exactly<{ a: Tensor }>(x.sum().gradients({ a: x }));
+  exactly<Tensor>(x.stopGradient().crossEntropy(Uint32Array.of(1)));
+  const rule: Optimizer = adam({ b1: 0.8 });
+  const step = device.jit((own: typeof parameters, state: OptimizerState<typeof parameters>, options: { rate: Tensor }) =>
+    rule.step(own, clipByGlobalNorm(gradients, 1), state, options.rate));
+  const next = await step(parameters, rule.init(parameters), { rate: 0.1 });
+  exactly<Tensor[]>(next.parameters.layers);
+  // @ts-expect-error: an array of numbers is no argument
+  await step({ w: x, layers: [1, 2] }, next.state, { rate: 0.1 });
+  // @ts-expect-error: numbers have no gradients
+  x.sum().gradients(5);
+  // @ts-expect-error: optax has `b1`
+  sgd({ b1: 0.9 });
+}
 
 export async function types(device: GpuDevice, x: Tensor): Promise<void> {
   same<typeof x.dtype, 'f32'>(true);

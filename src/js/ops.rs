@@ -36,7 +36,7 @@ type Builder = fn(&Array) -> Result<Op>;
 
 macro_rules! define_builders {
     (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)? $(=> $vgradients:tt)?; )* }
         scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         // Without `OPS`, which would bring its documentation along.
@@ -47,6 +47,22 @@ macro_rules! define_builders {
             }, )*
             $( |_| Ok(Op::$sop), )*
         ];
+
+        /// The operations in the order of the table.
+        enum Row {
+            $( $vop, )*
+            $( $sop, )*
+        }
+
+        /// Returns the index of an operation in the table; `None` for a custom one and for a matmul with cached weights.
+        pub(super) fn index_of(op: &Op) -> Option<usize> {
+            let row = match op {
+                $( Op::$vop { .. } => Row::$vop, )*
+                $( Op::$sop => Row::$sop, )*
+                Op::Custom(_) | Op::CustomReduce(_) | Op::MatmulCached(_) => return None,
+            };
+            Some(row as usize)
+        }
     };
 }
 for_each_op!(define_builders);

@@ -36,7 +36,7 @@ macro_rules! elementwise_method {
 
 macro_rules! define_tensor_methods {
     (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)? $(=> $vgradients:tt)?; )* }
         scalars { $($scalars:tt)* }
     ) => {
         /// The elementwise operations of the [op table](crate::ops). Inputs broadcast with each other.

@@ -5,6 +5,8 @@ mod matmul;
 mod reduce;
 mod rules;
 
+pub(in crate::lazy) use rules::check_inputs;
+
 use crate::alloc::try_zeros;
 use crate::batch::{BufferId, GpuCommandBatch};
 use crate::error::{Error, Result};

@@ -146,6 +146,27 @@ impl Walk {
             starts: vec![0; rank],
         }
     }
+
+    /// Returns the walk along all axes in another order.
+    pub(super) fn permuted(order: &[usize]) -> Self {
+        let axes = order.iter().map(|&axis| Some(axis)).collect();
+        let all = Self::along(order.len());
+        Self { axes, ..all }
+    }
+
+    /// Returns the walk that repeats elements up to a shape that `own` broadcasts to.
+    pub(super) fn repeating(own: &[usize], shape: &[usize]) -> Self {
+        let missing = shape.len() - own.len();
+        let axis = |axis: usize| {
+            let below = axis.checked_sub(missing)?;
+            (own[below] == shape[axis]).then_some(below)
+        };
+        Self {
+            axes: (0..shape.len()).map(axis).collect(),
+            steps: vec![1; shape.len()],
+            starts: vec![0; own.len()],
+        }
+    }
 }
 
 pub(super) fn view(x: &Arc<Node>, walk: Walk, shape: &[usize]) -> Arc<Node> {
@@ -153,10 +174,8 @@ pub(super) fn view(x: &Arc<Node>, walk: Walk, shape: &[usize]) -> Arc<Node> {
 }
 
 fn permuted(x: &Arc<Node>, order: &[usize]) -> Arc<Node> {
-    let mut walk = Walk::along(x.shape.len());
-    walk.axes = order.iter().map(|&axis| Some(axis)).collect();
     let shape: Vec<usize> = order.iter().map(|&axis| x.shape[axis]).collect();
-    view(x, walk, &shape)
+    view(x, Walk::permuted(order), &shape)
 }
 
 /// Records another shape with the same number of elements.
@@ -186,27 +205,12 @@ pub(super) fn broadcast_to(x: &Arc<Node>, shape: &[usize]) -> Result<Arc<Node>> 
         let message = format!("shape {:?} does not broadcast to {shape:?}", x.shape);
         return Err(mismatch("broadcast_to", message));
     }
-    let missing = shape.len() - x.shape.len();
-    let axis = |axis: usize| {
-        let own = axis.checked_sub(missing)?;
-        (x.shape[own] == shape[axis]).then_some(own)
-    };
-    let walk = Walk {
-        axes: (0..shape.len()).map(axis).collect(),
-        steps: vec![1; shape.len()],
-        starts: vec![0; x.shape.len()],
-    };
-    Ok(view(x, walk, shape))
+    Ok(view(x, Walk::repeating(&x.shape, shape), shape))
 }
 
 /// Records a number in all elements of a checked shape, as part of the structure.
 pub(super) fn repeated_constant(value: f32, shape: &[usize]) -> Arc<Node> {
-    let walk = Walk {
-        axes: vec![None; shape.len()],
-        steps: vec![1; shape.len()],
-        starts: Vec::new(),
-    };
-    view(&Node::constant(value), walk, shape)
+    view(&Node::constant(value), Walk::repeating(&[], shape), shape)
 }
 
 /// Returns an error for an argument that must be at least 1.

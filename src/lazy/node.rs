@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     },
     /// Elements of the last axis by their indices.
     Take,
+    /// The same elements, through which no gradient flows.
+    StopGradient,
     /// Bytes of words as numbers from 0 to 1; byte `j` of word `i` becomes the element `i · 4 + j`, or `j · stride + i`
     /// where the stride is not 1.
     UnpackBytes {
@@ -236,7 +238,7 @@ impl Node {
                 Origin::Given(*self.worst_index.get_or_init(of))
             }
             State::Operation(kind, inputs) => match (&**kind, &inputs[..]) {
-                (Kind::Reshape, [x]) => Origin::Moved(Arc::clone(x), true),
+                (Kind::Reshape | Kind::StopGradient, [x]) => Origin::Moved(Arc::clone(x), true),
                 (Kind::View(walk), [x]) if walk.shows_all(&x.shape, &self.shape) => {
                     Origin::Moved(Arc::clone(x), false)
                 }

@@ -4,14 +4,30 @@ use std::hash::{Hash, Hasher};
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use crate::lazy::node::{Kind, Rows};
+use crate::lazy::node::{Kind, Node, Rows};
 use crate::ops::{Op, Reduction};
 
 /// A node of a structure.
-pub(super) struct Described {
-    pub(super) shape: Vec<usize>,
+#[derive(Clone)]
+pub(crate) struct Described {
+    pub(crate) shape: Vec<usize>,
     /// The operation with the indices of its inputs; `None` for a leaf.
-    pub(super) operation: Option<(Arc<Kind>, Vec<usize>)>,
+    pub(crate) operation: Option<(Arc<Kind>, Vec<usize>)>,
+}
+
+impl Described {
+    /// Records the operations of a structure that stand after those of `nodes`, and adds their nodes.
+    pub(super) fn record(all: Vec<Self>, nodes: &mut Vec<Arc<Node>>) {
+        let own = nodes.len();
+        for Self { shape, operation } in all.into_iter().skip(own) {
+            let Some((kind, inputs)) = operation else {
+                continue;
+            };
+            let inputs: Vec<&Arc<Node>> = inputs.iter().map(|&input| &nodes[input]).collect();
+            let added = Node::operation(Arc::unwrap_or_clone(kind), &inputs, &shape);
+            nodes.push(added);
+        }
+    }
 }
 
 /// Nodes and results of a graph.
@@ -56,7 +72,7 @@ impl Hash for Kind {
         match self {
             Self::Elementwise(op) => hash_elementwise(op, state),
             Self::Constant(value) => value.to_bits().hash(state),
-            Self::Range | Self::Reshape | Self::Matmul | Self::Take => {}
+            Self::Range | Self::Reshape | Self::Matmul | Self::Take | Self::StopGradient => {}
             Self::View(walk) => walk.hash(state),
             Self::Reduce {
                 fold,

@@ -47,6 +47,8 @@ const MAX_PARAMETERS: usize = 2;
 #[derive(Clone)]
 pub struct CustomOp {
     definition: Arc<Definition>,
+    /// The derivative by each input; empty if none are stated.
+    derivatives: Arc<[CustomOp]>,
 }
 
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -105,7 +107,51 @@ impl CustomOp {
         };
         Ok(Self {
             definition: Arc::new(definition),
+            derivatives: Arc::default(),
         })
+    }
+
+    /// Returns the operation with its derivatives, by which gradients of tensors flow through it: for each input a
+    /// custom operation of the same inputs and parameters, whose result is the derivative of this one's.
+    ///
+    /// ```
+    /// # #[cfg(not(target_arch = "wasm32"))] {
+    /// use relampago::{CustomOp, GpuDevice, Tensors};
+    ///
+    /// let slope = CustomOp::new("cube_slope", &["x"], &[], "3.0 * x * x", |[x], []| 3.0 * x * x)?;
+    /// let cube = CustomOp::new("cube", &["x"], &[], "x * x * x", |[x], []| x * x * x)?;
+    /// let cube = cube.with_derivatives(&[slope])?;
+    ///
+    /// let x = Tensors::new(&GpuDevice::new()?).tensor(&[1.0, 2.0], &[2])?;
+    /// let loss = x.custom_elementwise(&cube, &[], &[])?.sum(..)?;
+    /// assert_eq!(loss.gradients(&[&x])?[0].read()?, [3.0, 12.0]);
+    /// # }
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `LengthMismatch` for another number of derivatives than of inputs, or for a derivative with another number of
+    /// inputs or parameters.
+    pub fn with_derivatives(self, derivatives: &[CustomOp]) -> Result<Self> {
+        let Definition {
+            inputs, parameters, ..
+        } = &*self.definition;
+        check_len("derivatives", inputs.len(), derivatives.len())?;
+        for derivative in derivatives {
+            let own = &derivative.definition;
+            check_len("inputs", inputs.len(), own.inputs.len())?;
+            check_len("parameters", parameters.len(), own.parameters.len())?;
+        }
+        let derivatives = derivatives.into();
+        Ok(Self {
+            derivatives,
+            ..self
+        })
+    }
+
+    /// Returns the derivative by each input; an empty list if none are stated.
+    pub(crate) fn derivatives(&self) -> &[CustomOp] {
+        &self.derivatives
     }
 
     /// Returns the number that identifies the definition: definitions with one WGSL text may have different functions.

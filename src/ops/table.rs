@@ -5,13 +5,18 @@
 //! ```text
 //! /// The formula, for the documentation of every method.
 //! sync_name async_name jsName Variant(inputs, …) -> output { parameter: type, … } Class, ulp,
-//!     [{ parameter: value, … }, …];
+//!     [{ parameter: value, … }, …]
+//!     => { |g| gradient, … };
 //! ```
 //!
 //! Between the documentation and the names may stand `#[doc(alias = "…")]`, names by which rustdoc finds
 //! the operation. A row without parameters has no braces and no list. The list has the parameters that
 //! an elementwise operation is tested with. Other operations need inputs that fit their parameters, so
 //! their cases stand in the tests.
+//!
+//! An elementwise row ends in its derivative: the gradient of each input, where `g` is the gradient of the result, as
+//! an expression of the inputs, the result and the parameters, whose methods `lazy/value.rs` has. `()` stands for an
+//! input on which the result depends by steps or not at all.
 //!
 //! `ulp` is the stated accuracy: the distance from the true result, in units of `f32::EPSILON`
 //! times the result's condition-scaled magnitude (see [`crate::reference`], also for what is said of
@@ -24,121 +29,164 @@ macro_rules! for_each_op {
         $emit! {
             vectors {
                 /// Rectified linear unit: `y = max(x, 0)`.
-                relu relu_async relu Relu(x) -> y Elementwise, 0.5;
+                relu relu_async relu Relu(x) -> y Elementwise, 0.5
+                    => { |g| g.only_where(x.greater(0.0)) };
                 /// Leaky rectified linear unit: `y = x` where `x ≥ 0`, `negative_slope · x` elsewhere.
-                leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5, [{ negative_slope: 0.01 }, { negative_slope: -2.0 }, { negative_slope: 1.5 }];
+                leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5, [{ negative_slope: 0.01 }, { negative_slope: -2.0 }, { negative_slope: 1.5 }]
+                    => { |g| x.less(0.0).choose(g * negative_slope, g) };
                 /// Exponential linear unit: `y = x` where `x > 0`, `alpha · (eˣ − 1)` elsewhere.
-                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0, [{ alpha: 1.0 }, { alpha: 0.3 }];
+                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0, [{ alpha: 1.0 }, { alpha: 0.3 }]
+                    => { |g| x.greater(0.0).choose(g, g * alpha * x.minimum(0.0).exp()) };
                 /// Logistic function: `y = 1 / (1 + e⁻ˣ)`.
                 #[doc(alias = "logistic")]
-                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y Transcendental, 3.0;
+                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y Transcendental, 3.0
+                    => { |g| g * y * (1.0 - y) };
                 /// Hyperbolic tangent.
-                tanh tanh_async tanh Tanh(x) -> y Transcendental, 3.0;
+                tanh tanh_async tanh Tanh(x) -> y Transcendental, 3.0
+                    => { |g| g * (1.0 - y * y) };
                 /// Swish, also called `SiLU`: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
                 #[doc(alias = "silu")]
-                swish swish_async swish Swish(x) -> y Transcendental, 4.0;
+                swish swish_async swish Swish(x) -> y Transcendental, 4.0
+                    => { |g| g * x.swish_slope() };
                 /// Gaussian error linear unit, exact: `y = x · Φ(x) = x/2 · (1 + erf(x/√2))`; its limit 0 at −∞.
-                gelu gelu_async gelu Gelu(x) -> y Transcendental, 6.0;
+                gelu gelu_async gelu Gelu(x) -> y Transcendental, 6.0
+                    => { |g| g * x.gelu_slope() };
                 /// Gaussian error linear unit by the tanh formula (Hendrycks and Gimpel, 2016):
                 /// `y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`; its limit 0 at −∞.
                 #[doc(alias = "gelu_new")]
-                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y Transcendental, 4.0;
+                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y Transcendental, 4.0
+                    => { |g| g * x.gelu_tanh_slope() };
                 /// Clamp: `y = min(max(x, min), max)`. `min` may not exceed `max`, nor be NaN.
                 #[doc(alias = "clamp")]
-                clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5, [{ min: -1.5, max: 2.5 }, { min: f32::NEG_INFINITY, max: 0.0 }];
+                clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5, [{ min: -1.5, max: 2.5 }, { min: f32::NEG_INFINITY, max: 0.0 }]
+                    => { |g| g.only_where(x.equal(y)) };
                 /// Exponential: `y = eˣ`.
-                exp exp_async exp Exp(x) -> y Transcendental, 2.0;
+                exp exp_async exp Exp(x) -> y Transcendental, 2.0
+                    => { |g| g * y };
                 /// Natural logarithm; NaN below zero, −∞ at zero.
                 #[doc(alias = "ln")]
-                log log_async log Log(x) -> y Transcendental, 2.0;
+                log log_async log Log(x) -> y Transcendental, 2.0
+                    => { |g| g / x };
                 /// Square root; NaN below zero.
-                sqrt sqrt_async sqrt Sqrt(x) -> y Elementwise, 4.0;
+                sqrt sqrt_async sqrt Sqrt(x) -> y Elementwise, 4.0
+                    => { |g| g * 0.5 / y };
                 /// Absolute value.
-                abs abs_async abs Abs(x) -> y Elementwise, 0.5;
+                abs abs_async abs Abs(x) -> y Elementwise, 0.5
+                    => { |g| g * x.sign() };
                 /// Negation: `y = −x`.
                 #[doc(alias = "negate")]
-                neg neg_async neg Neg(x) -> y Elementwise, 0.5;
+                neg neg_async neg Neg(x) -> y Elementwise, 0.5
+                    => { |g| -g };
                 /// Multiplication by a constant: `y = factor · x`.
-                scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5, [{ factor: 2.5 }, { factor: -0.3 }];
+                scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5, [{ factor: 2.5 }, { factor: -0.3 }]
+                    => { |g| g * factor };
                 /// Square: `y = x²`.
-                square square_async square Square(x) -> y Elementwise, 0.5;
+                square square_async square Square(x) -> y Elementwise, 0.5
+                    => { |g| g * (x * 2.0) };
                 /// Reciprocal: `y = 1 / x`; ∞ with the sign of `x` at zero.
                 #[doc(alias = "recip")]
-                reciprocal reciprocal_async reciprocal Reciprocal(x) -> y Elementwise, 4.0;
+                reciprocal reciprocal_async reciprocal Reciprocal(x) -> y Elementwise, 4.0
+                    => { |g| -g * (y * y) };
                 /// Reciprocal of the square root: `y = 1 / √x`; NaN below zero, ∞ with the sign of `x` at zero.
                 #[doc(alias = "inverse_sqrt")]
-                rsqrt rsqrt_async rsqrt Rsqrt(x) -> y Elementwise, 4.0;
+                rsqrt rsqrt_async rsqrt Rsqrt(x) -> y Elementwise, 4.0
+                    => { |g| g * -0.5 * (y * y * y) };
                 /// Rectified linear unit with an upper bound: `y = min(max(x, 0), 6)`.
-                relu6 relu6_async relu6 Relu6(x) -> y Elementwise, 0.5;
+                relu6 relu6_async relu6 Relu6(x) -> y Elementwise, 0.5
+                    => { |g| g.only_where(x.greater(0.0) * x.less(6.0)) };
                 /// Hard swish (Howard et al., 2019): `y = x · min(max(x + 3, 0), 6) / 6`; its limit 0 at −∞.
                 #[doc(alias = "hard_swish")]
-                hardswish hardswish_async hardswish Hardswish(x) -> y Elementwise, 2.0;
+                hardswish hardswish_async hardswish Hardswish(x) -> y Elementwise, 2.0
+                    => { |g| g * (((x + 3.0).clip(0.0, 6.0) + x.only_where(x.greater(-3.0) * x.less(3.0))) / 6.0) };
                 /// Sign: −1 below zero, 1 above; a zero stays what it is.
-                sign sign_async sign Sign(x) -> y Elementwise, 0.5;
+                sign sign_async sign Sign(x) -> y Elementwise, 0.5
+                    => { |g| () };
                 /// The nearest integer; halves are rounded to the even one.
-                round round_async round Round(x) -> y Elementwise, 0.5;
+                round round_async round Round(x) -> y Elementwise, 0.5
+                    => { |g| () };
                 /// The largest integer that is not above `x`.
-                floor floor_async floor Floor(x) -> y Elementwise, 0.5;
+                floor floor_async floor Floor(x) -> y Elementwise, 0.5
+                    => { |g| () };
                 /// The smallest integer that is not below `x`.
-                ceil ceil_async ceil Ceil(x) -> y Elementwise, 0.5;
+                ceil ceil_async ceil Ceil(x) -> y Elementwise, 0.5
+                    => { |g| () };
                 /// Softplus: `y = ln(1 + eˣ)`.
-                softplus softplus_async softplus Softplus(x) -> y Transcendental, 4.0;
+                softplus softplus_async softplus Softplus(x) -> y Transcendental, 4.0
+                    => { |g| g * x.sigmoid() };
                 /// Mish (Misra, 2019): `y = x · tanh(ln(1 + eˣ))`; its limit 0 at −∞.
-                mish mish_async mish Mish(x) -> y Transcendental, 6.0;
+                mish mish_async mish Mish(x) -> y Transcendental, 6.0
+                    => { |g| g * x.mish_slope() };
                 /// Error function: `y = 2/√π · ∫₀ˣ e^(−t²) dt`.
-                erf erf_async erf Erf(x) -> y Transcendental, 3.0;
+                erf erf_async erf Erf(x) -> y Transcendental, 3.0
+                    => { |g| g * ((-x.square()).exp() * FRAC_2_SQRT_PI) };
                 /// Sine of an angle in radians. The result is as accurate as if `x` had one rounding error: for large `x` the
                 /// absolute error is at most `2 ε |x|`. NaN where `|x|` exceeds 4194304 (2²²).
-                sin sin_async sin Sin(x) -> y Transcendental, 2.0;
+                sin sin_async sin Sin(x) -> y Transcendental, 2.0
+                    => { |g| g * x.cos() };
                 /// Cosine of an angle in radians, with the accuracy and the range of `sin`.
-                cos cos_async cos Cos(x) -> y Transcendental, 2.0;
+                cos cos_async cos Cos(x) -> y Transcendental, 2.0
+                    => { |g| -g * x.sin() };
                 /// Elementwise sum: `y = a + b`.
                 #[doc(alias = "add")]
-                vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
+                vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5
+                    => { |g| g, g };
                 /// Elementwise difference: `y = a − b`.
                 #[doc(alias = "subtract")]
-                sub sub_async sub Sub(a, b) -> y Elementwise, 0.5;
+                sub sub_async sub Sub(a, b) -> y Elementwise, 0.5
+                    => { |g| g, -g };
                 /// Elementwise product: `y = a · b`.
                 #[doc(alias = "multiply")]
                 #[doc(alias = "hadamard")]
-                mul mul_async mul Mul(a, b) -> y Elementwise, 0.5;
+                mul mul_async mul Mul(a, b) -> y Elementwise, 0.5
+                    => { |g| g * b, g * a };
                 /// Elementwise quotient: `y = a / b`.
                 #[doc(alias = "divide")]
-                div div_async div Div(a, b) -> y Elementwise, 4.0;
+                div div_async div Div(a, b) -> y Elementwise, 4.0
+                    => { |g| g / b, -g * y / b };
                 /// Elementwise minimum; NaN where either input is NaN.
-                minimum minimum_async minimum Minimum(a, b) -> y Elementwise, 0.5;
+                minimum minimum_async minimum Minimum(a, b) -> y Elementwise, 0.5
+                    => { |g| g * (a.less(b) + a.equal(b) * 0.5), g * (b.less(a) + a.equal(b) * 0.5) };
                 /// Elementwise maximum; NaN where either input is NaN.
-                maximum maximum_async maximum Maximum(a, b) -> y Elementwise, 0.5;
+                maximum maximum_async maximum Maximum(a, b) -> y Elementwise, 0.5
+                    => { |g| g * (b.less(a) + a.equal(b) * 0.5), g * (a.less(b) + a.equal(b) * 0.5) };
                 /// Power `y = aᵇ`, with C's special cases: 1 where `b` is 0 or `a` is 1, even beside NaN; NaN where `a` is
                 /// negative and finite and `b` no integer.
                 #[doc(alias = "power")]
-                pow pow_async pow Pow(a, b) -> y Transcendental, 8.0;
+                pow pow_async pow Pow(a, b) -> y Transcendental, 8.0
+                    => { |g| g * a.power_slope(b), g * (y * (a + a.equal(0.0)).log()) };
                 /// 1 where `a` equals `b`, 0 elsewhere; 0 beside NaN.
                 #[doc(alias = "eq")]
-                equal equal_async equal Equal(a, b) -> y Elementwise, 0.5;
+                equal equal_async equal Equal(a, b) -> y Elementwise, 0.5
+                    => { |g| (), () };
                 /// 1 where `a < b`, 0 elsewhere; 0 beside NaN.
                 #[doc(alias = "lt")]
-                less less_async less Less(a, b) -> y Elementwise, 0.5;
+                less less_async less Less(a, b) -> y Elementwise, 0.5
+                    => { |g| (), () };
                 /// 1 where `a ≤ b`, 0 elsewhere; 0 beside NaN.
                 #[doc(alias = "le")]
-                less_equal less_equal_async lessEqual LessEqual(a, b) -> y Elementwise, 0.5;
+                less_equal less_equal_async lessEqual LessEqual(a, b) -> y Elementwise, 0.5
+                    => { |g| (), () };
                 /// `a` where `condition` is not 0, and −0 elsewhere, which changes no sum. `vec_add` of this and of
                 /// `keep_unless` selects between two inputs.
                 #[doc(alias = "where")]
                 #[doc(alias = "select")]
-                keep_where keep_where_async keepWhere KeepWhere(a, condition) -> y Elementwise, 0.5;
+                keep_where keep_where_async keepWhere KeepWhere(a, condition) -> y Elementwise, 0.5
+                    => { |g| g.only_where(condition), () };
                 /// `a` where `condition` is 0, and −0 elsewhere: see `keep_where`.
                 #[doc(alias = "masked_fill")]
-                keep_unless keep_unless_async keepUnless KeepUnless(a, condition) -> y Elementwise, 0.5;
+                keep_unless keep_unless_async keepUnless KeepUnless(a, condition) -> y Elementwise, 0.5
+                    => { |g| g.only_where(condition.equal(0.0)), () };
                 /// Gated activation with swish: `y = a / (1 + e⁻ᵃ) · b`, where a gate below 1.2e-38 counts as 0.
                 #[doc(alias = "swiglu")]
                 #[doc(alias = "silu_and_mul")]
-                silu_mul silu_mul_async siluMul SiluMul(a, b) -> y Transcendental, 5.0;
+                silu_mul silu_mul_async siluMul SiluMul(a, b) -> y Transcendental, 5.0
+                    => { |g| g * b * a.swish_slope(), g * a.swish() };
                 /// Gated activation with GELU by the tanh formula: `y = gelu_tanh(a) · b`, where a gate
                 /// below 1.2e-38 counts as 0.
                 #[doc(alias = "geglu")]
                 #[doc(alias = "gelu_and_mul")]
-                gelu_mul gelu_mul_async geluMul GeluMul(a, b) -> y Transcendental, 5.0;
+                gelu_mul gelu_mul_async geluMul GeluMul(a, b) -> y Transcendental, 5.0
+                    => { |g| g * b * a.gelu_tanh_slope(), g * a.gelu_tanh() };
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
                 #[doc(alias = "add_bias")]
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;

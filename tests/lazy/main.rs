@@ -9,14 +9,17 @@ mod custom;
 #[path = "../support/device.rs"]
 #[allow(unreachable_pub)]
 mod device;
+mod gradients;
 mod indices;
 mod mistakes;
 mod operations;
 mod operators;
+mod optimizers;
 mod oracle;
 #[path = "../support/random.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod random;
+mod training;
 
 use cases::{Cases, Pair};
 use random::Random;

@@ -2,6 +2,7 @@
 
 import { GpuDevice, named } from '../core.js';
 import { entered, traced } from '../../common/stack.js';
+import { valueAndGradients } from './gradients.js';
 import { pixelsOf } from './image.js';
 import { compiled } from './jit.js';
 import * as movement from './movement.js';
@@ -11,7 +12,7 @@ import { leaf, number } from './record.js';
 import { programsOf } from './run.js';
 import { enter, scope } from './scope.js';
 import { checkedShape, failure, shown } from './shape.js';
-import { Tensor, kept, listed, nodeOf, readAll } from './tensor.js';
+import { Tensor, arrangedTensors, kept, listed, nodeOf, readAll } from './tensor.js';
 import { copied, sourceOf } from './values.js';
 
 export { Tensor };
@@ -43,6 +44,20 @@ const filled = (op, device, shape, value) => {
         throw failure(op, `\`value\` is ${shown(value)}, but must be a number`, 'INVALID_ARGUMENT');
     }
     return new Tensor(movement.broadcastTo(number(device, value), checkedShape(op, shape), op));
+};
+
+/** Returns a function of parameters and other arguments that returns what `pick` takes of the value and gradients of `f`. */
+const differentiated = (op, device, f, pick) => {
+    if (typeof f !== 'function') {
+        throw failure(op, `\`f\` is ${shown(f)}, but must be a function of tensors`, 'INVALID_ARGUMENT');
+    }
+    const call = (parameters, ...rest) => entered(call, () => {
+        const nodes = [];
+        const arrange = arrangedTensors(op, 'parameters', parameters, nodes, device);
+        const { value, gradients } = valueAndGradients(op, nodes, { call: (own) => f(arrange(own), ...rest), nodeOf });
+        return pick({ value, gradients: arrange(gradients) });
+    });
+    return call;
 };
 
 /** Copies values: many at once to the device, where operations read them. */
@@ -85,6 +100,10 @@ const RECORDING = {
     fromImage: (device, image, options) => made(pixelsOf(device, image, options)),
 
     jit: (device, f) => compiled(device, f),
+
+    valueAndGradients: (device, f) => differentiated('valueAndGradients', device, f, (both) => both),
+
+    gradients: (device, f) => differentiated('gradients', device, f, ({ gradients }) => gradients),
 };
 for (const [name, record] of Object.entries(RECORDING)) {
     GpuDevice.prototype[name] = named(GpuDevice, 'device', name, function (...values) {

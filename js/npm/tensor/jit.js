@@ -7,38 +7,43 @@ import { keepRecorded } from './run.js';
 import { enter, unscoped } from './scope.js';
 import { failure, shown } from './shape.js';
 import { Tensor, beside, kept, nodeOf } from './tensor.js';
+import { arranged } from './tree.js';
 
 /** Recordings that a function keeps, one for each structure of shapes; the oldest one goes first. */
 const MAX_RECORDINGS = 64;
 
+const FAILURES = {
+    cycle: () => 'an array or object that contains itself',
+    promise: () => 'a Promise, but must not be async: it only records',
+    value: (value) => `${shown(value)}, but must return a tensor, or arrays and objects of tensors`,
+};
+
+/** Appends the nodes of a function's result to `nodes`; returns the function that puts tensors in their places. */
+const arrangedResult = (result, nodes) => arranged(result, nodes, {
+    nodeOf,
+    failed: (reason, value) => failure('jit', `the function returned ${FAILURES[reason](value)}`, 'INVALID_ARGUMENT'),
+});
+
+/** Whether a value is a tensor or a number, or an array of numbers, which is refused. */
+const isArgument = (value) =>
+    typeof value === 'number' || nodeOf(value) || (Array.isArray(value) && value.some((one) => typeof one === 'number'));
+
 /**
- * Appends the nodes of a result to `nodes`. Returns a function that puts tensors in their places. `above` are the arrays
- * and objects that the result is in.
+ * Appends the nodes of arguments to `nodes`. A number stands for a tensor without axes, as an argument or in an object.
+ * Returns a function that puts other values in their places.
  */
-const arranged = (result, nodes, above = []) => {
-    const node = nodeOf(result);
-    if (above.includes(result)) {
-        throw failure('jit', 'the function returned an array or object that contains itself', 'INVALID_ARGUMENT');
-    }
-    const within = [...above, result];
-    if (node) {
-        const place = nodes.push(node) - 1;
-        return (tensors) => tensors[place];
-    }
-    if (typeof result?.then === 'function') {
-        Promise.resolve(result).catch(() => {}); // This error is the one to see.
-        throw failure('jit', 'the function returned a Promise, but must not be async: it only records', 'INVALID_ARGUMENT');
-    }
-    if (Array.isArray(result)) {
-        const parts = result.map((one) => arranged(one, nodes, within));
-        return (tensors) => parts.map((part) => part(tensors));
-    }
-    if (Object(result) !== result || Object.getPrototypeOf(result) !== Object.prototype) {
-        const needed = 'must return a tensor, or arrays and objects of tensors';
-        throw failure('jit', `the function returned ${shown(result)}, but ${needed}`, 'INVALID_ARGUMENT');
-    }
-    const parts = Object.entries(result).map(([name, one]) => [name, arranged(one, nodes, within)]);
-    return (tensors) => Object.fromEntries(parts.map(([name, part]) => [name, part(tensors)]));
+const arrangedArguments = (device, args, nodes) => {
+    const parts = args.map((value, at) => {
+        const argument = (one) => beside('jit', `args[${at}]`, one, { device });
+        return arranged(value, nodes, {
+            nodeOf: (one) => (isArgument(one) ? argument(one) : undefined),
+            failed: (reason, one) => {
+                reason === 'cycle' || argument(one);
+                return failure('jit', `\`args[${at}]\` contains itself`, 'INVALID_ARGUMENT');
+            },
+        });
+    });
+    return (values) => parts.map((part) => part(values));
 };
 
 /** Returns copies of nodes that compute something, which nothing else makes leaves of. */
@@ -52,13 +57,13 @@ const copied = (order) => {
     return copies;
 };
 
-/** Calls a function with parameters like these nodes; returns the tensors that it recorded. */
-const recorded = (device, f, nodes) => {
+/** Calls a function with parameters like these nodes, which `arrange` arranges; returns the tensors that it recorded. */
+const recorded = (device, f, nodes, arrangeArguments) => {
     const parameters = nodes.map(({ shape, dtype }) => leaf(device, shape, PARAMETER, dtype));
     const found = [];
     // The recording needs the tensors that the function makes as often as it runs.
-    const result = unscoped(device, () => f(...parameters.map((node) => new Tensor(node))));
-    const arrange = arranged(result, found);
+    const result = unscoped(device, () => f(...arrangeArguments(parameters.map((node) => new Tensor(node)))));
+    const arrange = arrangedResult(result, found);
     if (found.some((node) => node.device && node.device !== device)) {
         throw failure('jit', 'the function returned a tensor of another device', 'FOREIGN');
     }
@@ -84,17 +89,17 @@ export const compiled = (device, f) => {
         throw failure('jit', `\`f\` is ${shown(f)}, but must be a function of tensors`, 'INVALID_ARGUMENT');
     }
     const recordings = new Map();
-    const find = (nodes) => {
-        const key = JSON.stringify(nodes.map(({ shape, dtype }) => [shape, dtype]));
+    const find = (nodes, arrange) => {
+        const key = JSON.stringify(arrange(nodes.map(({ shape, dtype }) => `${dtype}[${shape}]`)));
         if (!recordings.has(key)) {
-            recordings.set(key, recorded(device, f, nodes));
+            recordings.set(key, recorded(device, f, nodes, arrange));
             recordings.size > MAX_RECORDINGS && recordings.delete(recordings.keys().next().value);
         }
         return recordings.get(key);
     };
     return traced(async (...args) => {
-        const nodes = args.map((value, at) => beside('jit', `args[${at}]`, value, { device }));
-        const recording = find(nodes);
+        const nodes = [];
+        const recording = find(nodes, arrangedArguments(device, args, nodes));
         const computed = nodes.filter((node) => !node.isLeaf);
         // Without a wait, arguments that are leaves may be disposed of after the call.
         computed.length > 0 && await kept('jit', computed);

@@ -1,12 +1,41 @@
 // Softmaxes, norms, matmul and convolution: from nodes to nodes.
 
-import { pad, reshape, zeros } from './movement.js';
+import { elementwise, broadcasting, reduce } from './elementwise.js';
+import { pad, requireIndices, reshape, zeros } from './movement.js';
 import { bitsOf } from './node.js';
 import { optionsOf } from './options.js';
 import { record } from './record.js';
 import { axisOf, broadcast, checkedShape, failure, shown, text, whole } from './shape.js';
 
 export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, [axisOf(op, axis, x.shape)]);
+
+const negativeMean = (x) => {
+    const mean = reduce('mean', x);
+    return elementwise('neg', [mean], mean.shape);
+};
+
+/** The mean cross entropy of logits, whose last axis has the classes: by their indices, or by their probabilities. */
+export const crossEntropy = (x, labels) => {
+    const rows = x.shape.slice(0, -1);
+    if (x.shape.length === 0) {
+        throw failure('crossEntropy', 'a scalar has no axis of classes');
+    }
+    if (x.size === 0) {
+        throw failure('crossEntropy', `logits of shape ${text(x.shape)} have no elements`, 'EMPTY');
+    }
+    const logs = softmax('logSoftmax', x);
+    if (text(labels.shape) === text(x.shape)) {
+        const terms = broadcasting('crossEntropy', 'mul', [['labels', labels], ['this', logs]]);
+        return negativeMean(reduce('sum', terms, -1));
+    }
+    if (text(labels.shape) !== text(rows)) {
+        const needed = `${text(rows)} or ${text(x.shape)} for logits of shape ${text(x.shape)}`;
+        throw failure('crossEntropy', `\`labels\` has shape ${text(labels.shape)}, but must have ${needed}`);
+    }
+    requireIndices('crossEntropy', 'labels', labels, x.shape.at(-1));
+    const indices = reshape(labels, [...rows, 1], 'crossEntropy');
+    return negativeMean(record('take', [logs, indices], indices.shape));
+};
 
 /** Normalises along an axis; `vectors` are named, and have its length. */
 export const norm = (op, x, vectors, options) => {

@@ -132,7 +132,7 @@ const unshaped = (node) => {
 };
 
 /** Refuses indices that are none below `count`, where the host has them. Returns whether it has. */
-const requireIndices = (op, what, node, count) => {
+export const requireIndices = (op, what, node, count) => {
     const { source } = unshaped(node);
     const isWrong = (index) => !Number.isInteger(index) || index < 0 || index >= count;
     if (!(source instanceof Float32Array)) {

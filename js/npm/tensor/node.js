@@ -127,6 +127,7 @@ export const requireSources = (order) => {
 const KINDS = [
     'leaf', '', 'constant', 'range', 'view', 'reshape', 'reduce', 'softmax', 'logSoftmax', 'layerNorm', 'rmsNorm',
     'matmul', 'conv2d', 'concat', 'gather', 'topK', 'take', 'unpackBytes', 'packBytes',
+    'stopGradient',
 ];
 
 /** Returns the bits of numbers as f32, which are parameters of operations. */
@@ -147,6 +148,31 @@ export const described = (order, results) => {
         words.push(kind < 0 ? 1 : kind, shape.length, ...shape, ...placesOf(inputs), all.length, ...all);
     }
     return new Float32Array(Int32Array.from(words).buffer);
+};
+
+/**
+ * Returns the nodes of a list of indices, after which words describe nodes that are added to a graph: see `described`.
+ * `order` has the nodes of the graph.
+ */
+export const added = (words, order) => {
+    const nodes = [...order];
+    const [{ device }] = order;
+    let at = 0;
+    const list = () => {
+        const start = at + 1;
+        at = start + words[at];
+        return [...words.subarray(start, at)];
+    };
+    const results = list();
+    while (at < words.length) {
+        const kind = words[at++];
+        const [shape, places, parameters] = [list(), list(), list()];
+        const op = kind === 1 ? ops[parameters.shift()][0] : KINDS[kind];
+        const inputs = places.map((place) => nodes[place]);
+        const operation = { op, inputs, parameters: parameters.map((word) => word | 0) };
+        nodes.push(new Node(device, shape, sizeOf(shape) > 0 ? operation : { source: new Float32Array(0) }));
+    }
+    return results.map((place) => nodes[place]);
 };
 
 /** Describes the graph of results; graphs of the same structure have the same description. */

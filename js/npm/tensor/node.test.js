@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Node, bitsOf, described, ordered, structure } from './node.js';
+import { Node, added, bitsOf, described, ordered, structure } from './node.js';
 
 /** Returns a leaf, and a reduction along the first axis of its transposed elements. */
 const graph = (fold = 0) => {
@@ -19,6 +19,23 @@ test('graphs are described by words', () => {
         4, 2, 3, 2, 1, 0, 6, 1, 0, 1, 1, 0, 0,
         6, 1, 2, 1, 1, 3, 0, 0, 0,
     ]);
+});
+
+test('words describe nodes that are added to a graph', () => {
+    const { x, sum } = graph();
+    const order = ordered([sum]);
+    // A product of the sum with itself, whose index among operations is the first parameter, and an empty view of it.
+    const words = Int32Array.of(
+        2, 4, 0,
+        11, 1, 2, 2, 2, 2, 0,
+        4, 2, 0, 2, 1, 3, 5, -1, 0, 1, 1, 0,
+    );
+    const [empty, first] = added(words, order);
+    assert.equal(first, x);
+    assert.deepEqual([empty.shape, empty.isLeaf, empty.source.length], [[0, 2], true, 0]);
+    const [product] = added(Int32Array.of(1, 3, 11, 1, 2, 2, 2, 2, 1, 7), order);
+    assert.deepEqual([product.op, product.shape, product.parameters], ['matmul', [2], [7]]);
+    assert.deepEqual(product.inputs, [sum, sum]);
 });
 
 test('parameters of numbers are their bits', () => {

@@ -4,6 +4,7 @@ import { GpuCommandBatch, classOf, ops } from '../core.js';
 import { entered, traced } from '../../common/stack.js';
 import { arrayOf, elementOf } from './dtype.js';
 import * as elementwise from './elementwise.js';
+import { gradientsOf, stopGradient } from './gradients.js';
 import { imageOf } from './image.js';
 import * as linear from './linear.js';
 import * as movement from './movement.js';
@@ -14,6 +15,7 @@ import { leaf, number } from './record.js';
 import { keep, read } from './run.js';
 import { enter } from './scope.js';
 import { failure, shown, text } from './shape.js';
+import { arranged } from './tree.js';
 import { nested, sourceOf } from './values.js';
 
 let nodeOf;
@@ -198,17 +200,19 @@ method('concat', (x, others, axis = 0) => {
     const list = Array.isArray(others) ? others : [others];
     return movement.concat('concat', [x, ...list.map((other) => beside('concat', 'others', other, x))], axis);
 });
-method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf(indices, x), axis));
+method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf('gather', 'indices', indices, x), axis));
+method('crossEntropy', (x, labels) => linear.crossEntropy(x, indicesOf('crossEntropy', 'labels', labels, x)));
+method('stopGradient', (x) => stopGradient(x));
 
 /** The typed arrays that indices may be. */
 const INDICES = ['Uint32Array', 'Float32Array'];
 
-/** Returns the node of indices. */
-const indicesOf = (indices, x) => {
+/** Returns the node of an argument that has indices. */
+const indicesOf = (op, what, indices, x) => {
     if (typeof indices !== 'number' && !Array.isArray(indices) && !INDICES.includes(classOf(indices))) {
-        return beside('gather', 'indices', indices, x);
+        return beside(op, what, indices, x);
     }
-    const { source, shape } = sourceOf(indices, undefined, { op: 'gather', what: 'indices' });
+    const { source, shape } = sourceOf(indices, undefined, { op, what });
     return leaf(x.device, shape, source);
 };
 
@@ -223,6 +227,33 @@ export const kept = async (op, nodes, options) => {
     const computed = nodes.filter((node) => !node.isLeaf);
     await abortable(op, options, (known) => keep(nodes, known));
     computed.forEach(enter);
+};
+
+/**
+ * Appends the nodes of a tree of tensors, an argument of an operation on a device, to `nodes`. Returns a function that
+ * makes a tree of tensors of other nodes.
+ */
+export const arrangedTensors = (op, what, tree, nodes, device) => {
+    // Without a device, all tensors must be on that of the first one.
+    const argument = (one) => beside(op, what, one, { device: device ?? nodes[0]?.device ?? nodeOf(one).device });
+    const arrange = arranged(tree, nodes, {
+        nodeOf: (one) => (nodeOf(one) ? argument(one) : undefined),
+        failed: (reason, one) => {
+            const has = reason === 'cycle' ? 'contains itself' : `has ${shown(one)}`;
+            const needed = 'must be a tensor, or arrays and objects of tensors';
+            return failure(op, `\`${what}\` ${has}, but ${needed}`, 'INVALID_ARGUMENT');
+        },
+    });
+    return (others) => arrange(others.map((node) => new Tensor(node)));
+};
+
+Tensor.prototype.gradients = function gradients(withRespectTo) {
+    return entered(gradients, () => {
+        const loss = required('gradients', 'this', this);
+        const nodes = [];
+        const arrange = arrangedTensors('gradients', 'withRespectTo', withRespectTo, nodes, loss.device);
+        return arrange(gradientsOf('gradients', loss, nodes));
+    });
 };
 
 Tensor.prototype.topK = function topK(k) {

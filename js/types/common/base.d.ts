@@ -20,6 +20,7 @@ export type ErrorCode =
     | 'NOT_EXECUTED'
     | 'NOT_LOADED'
     | 'NO_GPU'
+    | 'NO_GRADIENT'
     | 'OUT_OF_MEMORY'
     | 'SHAPE_MISMATCH'
     | 'SHAPE_OVERFLOW'

@@ -14,6 +14,8 @@ export type {
     Tuning,
 } from './device.js';
 export {
+    type AdamOptions,
+    type Argument,
     type Arguments,
     type Axes,
     type DataOf,
@@ -21,20 +23,29 @@ export {
     type ElementOf,
     type ImageBytes,
     type ImageLayout,
+    type LionOptions,
     type NestedArray,
     type NormalOptions,
     type NormOptions,
     type Operand,
+    type Optimizer,
+    type OptimizerState,
     type PaddingOption,
     type RandomTensors,
     type Range,
     type ReduceOptions,
+    type SgdOptions,
     type TensorConv2dOptions,
     type TensorSource,
     type TensorTree,
     type TensorValues,
     type UniformOptions,
     Tensor,
+    adam,
+    adamw,
+    clipByGlobalNorm,
+    lion,
+    sgd,
 } from './tensor/tensor.js';
 
 export {

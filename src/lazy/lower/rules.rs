@@ -14,7 +14,7 @@ use crate::ops::shape::check_len;
 ///
 /// # Errors
 /// `LengthMismatch` for another number of inputs.
-pub(super) fn check_inputs(kind: &Kind, actual: usize) -> Result<()> {
+pub(in crate::lazy) fn check_inputs(kind: &Kind, actual: usize) -> Result<()> {
     let expected = match kind {
         Kind::Constant(_) | Kind::Range => 0,
         Kind::Elementwise(op) => op.inputs().len(),
@@ -22,6 +22,7 @@ pub(super) fn check_inputs(kind: &Kind, actual: usize) -> Result<()> {
         Kind::Rows { rows, .. } => rows.op(1, 1).inputs().len(),
         Kind::View(_)
         | Kind::Reshape
+        | Kind::StopGradient
         | Kind::Reduce { .. }
         | Kind::CustomReduce { .. }
         | Kind::TopK { .. }
@@ -46,6 +47,7 @@ pub(super) fn lower(
         Kind::Concat { axis } => concat(lowering, inputs, *axis),
         Kind::Rows { axis, rows } => along_axis(lowering, *rows, *axis, inputs),
         Kind::View(walk) => inputs[0].walked(shape, walk),
+        Kind::StopGradient => inputs[0],
         Kind::Reshape => reshape(lowering, &inputs[0], shape),
         Kind::Reduce {
             fold,
@@ -214,6 +216,7 @@ mod tests {
                 starts: vec![0],
             }),
             Kind::Reshape,
+            Kind::StopGradient,
             Kind::Reduce {
                 fold: AxisFold::Sum,
                 axes: vec![0],
