@@ -58,18 +58,34 @@ fn inputs_of(op: &Op, cases: &mut Cases) -> Result<Vec<Tensor>> {
     Ok([first, apart].into_iter().take(count).collect())
 }
 
-#[test]
-fn elementwise_gradients_are_differences() -> Result<()> {
-    let mut cases = Cases::new(&tensors()?, 1);
-    let mut compared = 0;
+/// Calls `f` with random inputs of each elementwise operation: the operation, a loss of it, and its inputs.
+fn every_row(
+    cases: &mut Cases,
+    count: usize,
+    mut f: impl FnMut(&mut Cases, &Op, &Tensor, &[&Tensor]) -> Result<()>,
+) -> Result<()> {
     for op in rows() {
-        for _ in 0..40 {
-            let inputs = inputs_of(op, &mut cases)?;
+        for _ in 0..count {
+            let inputs = inputs_of(op, cases)?;
             let inputs: Vec<&Tensor> = inputs.iter().collect();
             let loss = cases.loss(&elementwise(op, &inputs))?;
-            compared += check(op.name(), &loss, &inputs)?;
+            f(cases, op, &loss, &inputs)?;
         }
     }
+    Ok(())
+}
+
+#[test]
+fn elementwise_gradients_are_differences() -> Result<()> {
+    let mut compared = 0;
+    every_row(
+        &mut Cases::new(&tensors()?, 1),
+        40,
+        |_, op, loss, inputs| {
+            compared += check(op.name(), loss, inputs)?;
+            Ok(())
+        },
+    )?;
     println!("{compared} elements of elementwise gradients");
     assert!(compared > 10_000);
     Ok(())
@@ -77,15 +93,31 @@ fn elementwise_gradients_are_differences() -> Result<()> {
 
 #[test]
 fn second_gradients_of_elementwise_operations_are_differences() -> Result<()> {
-    let mut cases = Cases::new(&tensors()?, 2);
-    for op in rows() {
-        for _ in 0..5 {
-            let inputs = inputs_of(op, &mut cases)?;
-            let inputs: Vec<&Tensor> = inputs.iter().collect();
-            let loss = cases.loss(&elementwise(op, &inputs))?;
-            let first = loss.gradients(&inputs)?;
-            let again = cases.loss(&first[0])?;
-            check(&format!("{} twice", op.name()), &again, &inputs)?;
+    every_row(
+        &mut Cases::new(&tensors()?, 2),
+        5,
+        |cases, op, loss, inputs| {
+            let first = loss.gradients(inputs)?;
+            check(
+                &format!("{} twice", op.name()),
+                &cases.loss(&first[0])?,
+                inputs,
+            )?;
+            Ok(())
+        },
+    )
+}
+
+/// Calls `f` with random cases of each rule: its name, a result, and the leaves that this comes from.
+fn every_rule(
+    cases: &mut Cases,
+    count: usize,
+    mut f: impl FnMut(&mut Cases, &str, &Tensor, &[&Tensor]) -> Result<()>,
+) -> Result<()> {
+    for (name, rule) in RULES {
+        for _ in 0..count {
+            let (y, inputs) = rule(cases)?;
+            f(cases, name, &y, &inputs.iter().collect::<Vec<_>>())?;
         }
     }
     Ok(())
@@ -93,68 +125,55 @@ fn second_gradients_of_elementwise_operations_are_differences() -> Result<()> {
 
 #[test]
 fn gradients_of_every_rule_are_differences() -> Result<()> {
-    let mut cases = Cases::new(&tensors()?, 3);
-    let (mut compared, mut losses) = (0, 0);
-    for (name, rule) in RULES {
-        for _ in 0..120 {
-            let (y, inputs) = rule(&mut cases)?;
-            let inputs: Vec<&Tensor> = inputs.iter().collect();
-            let loss = cases.loss(&y)?;
-            compared += check(name, &loss, &inputs)?;
-            losses += 1;
-        }
-    }
-    println!("{compared} elements of gradients of {losses} losses");
+    let mut compared = 0;
+    every_rule(
+        &mut Cases::new(&tensors()?, 3),
+        120,
+        |cases, name, y, inputs| {
+            compared += check(name, &cases.loss(y)?, inputs)?;
+            Ok(())
+        },
+    )?;
+    println!("{compared} elements of gradients");
     assert!(compared > 20_000);
     Ok(())
 }
 
 #[test]
 fn second_gradients_of_every_rule_are_differences() -> Result<()> {
-    let mut cases = Cases::new(&tensors()?, 4);
-    for (name, rule) in RULES {
-        for _ in 0..10 {
-            let (y, inputs) = rule(&mut cases)?;
-            let inputs: Vec<&Tensor> = inputs.iter().collect();
+    every_rule(
+        &mut Cases::new(&tensors()?, 4),
+        10,
+        |cases, name, y, inputs| {
             // The square has a second derivative even where the rule is linear.
             let loss = cases.loss(&y.square()?)?;
-            let first = loss.gradients(&inputs)?;
+            let first = loss.gradients(inputs)?;
             let mut again = cases.loss(&first[0])?;
             for gradient in &first[1..] {
                 again = again.add(&cases.loss(gradient)?)?;
             }
-            check(&format!("{name} twice"), &again, &inputs)?;
-        }
-    }
-    Ok(())
+            check(&format!("{name} twice"), &again, inputs)?;
+            Ok(())
+        },
+    )
+}
+
+fn check_device(tensors: &Tensors, count: usize) -> Result<()> {
+    every_rule(
+        &mut Cases::new(tensors, 5),
+        count,
+        |cases, name, y, inputs| check_on_device(name, &cases.loss(y)?, inputs),
+    )
 }
 
 #[test]
 fn devices_compute_the_gradients_of_every_rule() -> Result<()> {
-    let mut cases = Cases::new(&tensors()?, 5);
-    for (name, rule) in RULES {
-        for _ in 0..20 {
-            let (y, inputs) = rule(&mut cases)?;
-            let loss = cases.loss(&y)?;
-            check_on_device(name, &loss, &inputs.iter().collect::<Vec<_>>())?;
-        }
-    }
-    Ok(())
+    check_device(&tensors()?, 20)
 }
 
 #[cfg(feature = "gpu")]
 #[test]
 fn gpus_compute_the_gradients_of_every_rule() -> Result<()> {
-    let Ok(device) = GpuDevice::builder().backend(Backend::Gpu).build() else {
-        return Ok(());
-    };
-    let mut cases = Cases::new(&Tensors::new(&device), 6);
-    for (name, rule) in RULES {
-        for _ in 0..3 {
-            let (y, inputs) = rule(&mut cases)?;
-            let loss = cases.loss(&y)?;
-            check_on_device(name, &loss, &inputs.iter().collect::<Vec<_>>())?;
-        }
-    }
-    Ok(())
+    let device = GpuDevice::builder().backend(Backend::Gpu).build()?;
+    check_device(&Tensors::new(&device), 3)
 }
