@@ -37,8 +37,8 @@ const WRONG: &[(Shape, &str, Set, &str)] = &[
     (
         LLAMA,
         "model",
-        |file| file.string("tokenizer.ggml.model", "bert"),
-        "the string `bert`",
+        |file| file.string("tokenizer.ggml.model", "rwkv"),
+        "the string `rwkv`",
     ),
     (
         LLAMA,

@@ -64,12 +64,10 @@ pub(crate) fn vocabulary() -> Vec<String> {
 /// Writes the vocabulary of `WordPiece`, as llama.cpp's converter does.
 pub(crate) fn write_wordpiece(writer: &mut GgufWriter, tokens: &[String]) {
     let id = |text: &str| tokens.iter().position(|token| token == text).unwrap() as u32;
+    let is_special = |token: &String| token.len() > 1 && token.starts_with('[');
     let kinds = tokens
         .iter()
-        .map(|token| match token.starts_with('[') && token.len() > 1 {
-            true => 3,
-            false => 1,
-        });
+        .map(|token| if is_special(token) { 3 } else { 1 });
     writer.string("tokenizer.ggml.model", "bert");
     writer.strings("tokenizer.ggml.tokens", tokens);
     writer.integers("tokenizer.ggml.token_type", &kinds.collect::<Vec<_>>());
@@ -124,7 +122,7 @@ struct Layer {
     gate: [Vec<f64>; 2],
     up: [Vec<f64>; 2],
     down: [Vec<f64>; 2],
-    layer_norm: [Vec<f64>; 2],
+    result_norm: [Vec<f64>; 2],
 }
 
 /// Returns a random file, after `set` has added metadata and tensors, and its weights.
@@ -209,7 +207,7 @@ pub(crate) fn random_encoder_of(
             output_norm: norm(writer, random, &name("attn_output_norm")),
             up: linear(writer, random, &name("ffn_up"), WIDTH, HIDDEN),
             down: linear(writer, random, &name("ffn_down"), HIDDEN, WIDTH),
-            layer_norm: norm(writer, random, &name("layer_output_norm")),
+            result_norm: norm(writer, random, &name("layer_output_norm")),
         });
     }
     let encoder = Encoder {
@@ -307,7 +305,7 @@ impl Encoder {
                 } else {
                     up.into_iter().map(gelu).collect()
                 };
-                *x = norm(&layer.layer_norm, &sum(x, &linear(&layer.down, &hidden)));
+                *x = norm(&layer.result_norm, &sum(x, &linear(&layer.down, &hidden)));
             }
         }
         xs
