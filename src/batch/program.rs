@@ -56,9 +56,10 @@ impl Program {
         placeholders: Vec<usize>,
     ) -> Result<Self> {
         let plan = Plan::new(nodes, outputs, true);
+        let executor = device.executor_of(plan.nodes.iter().filter_map(Node::class));
         Self::new(Runtime::new(
             device.clone(),
-            device.executor(),
+            &executor,
             plan,
             inputs,
             placeholders,

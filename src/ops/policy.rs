@@ -83,8 +83,50 @@ impl Policy {
 
     /// Returns whether a GPU should run this operation on inputs of these lengths.
     pub fn prefers_gpu(&self, op: &Op, inputs: &[usize]) -> bool {
-        let threshold = self.threshold(op.class());
-        threshold != Self::NEVER && work(op, inputs.iter().copied()) >= threshold
+        reaches(self.threshold(op.class()), op, inputs)
+    }
+
+    /// Returns the policy with these thresholds, in the order of [`OpClass::ALL`].
+    pub(crate) fn from_thresholds(thresholds: [u64; 7]) -> Self {
+        let classes = OpClass::ALL.into_iter().zip(thresholds);
+        classes.fold(Self::default(), |policy, (class, threshold)| {
+            policy.with_threshold(class, threshold)
+        })
+    }
+
+    /// Returns the thresholds, in the order of [`OpClass::ALL`].
+    pub(crate) fn thresholds(&self) -> [u64; 7] {
+        OpClass::ALL.map(|class| self.threshold(class))
+    }
+}
+
+/// Returns whether an operation on inputs of these lengths has at least this work.
+pub(crate) fn reaches(threshold: u64, op: &Op, inputs: &[usize]) -> bool {
+    threshold != Policy::NEVER && work(op, inputs.iter().copied()) >= threshold
+}
+
+/// The origin of the thresholds that a device uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PolicySource {
+    /// The thresholds of [`Policy::default`].
+    #[default]
+    Default,
+    /// [`crate::GpuDevice::calibrate_async`] measured them, now or for an earlier device with the same adapter and CPU.
+    Measured,
+    /// The caller set them: [`crate::DeviceBuilder::policy`].
+    Given,
+}
+
+impl PolicySource {
+    /// Returns the name in JavaScript.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Measured => "measured",
+            Self::Given => "given",
+        }
     }
 }
 
