@@ -9,6 +9,7 @@ use super::GpuDevice;
 use super::executor::{Executor, Started};
 use super::routing::TurnedOff;
 use crate::error::{Error, Result};
+use crate::graph::{Fetched, in_memory};
 use crate::ops::{HalfPrecision, KernelGroup, OpClass};
 use crate::simd;
 use cases::Case;
@@ -169,7 +170,7 @@ impl GpuDevice {
                 Err(error) => Err(error),
             };
             let error = match result {
-                Ok(results) => self.error_of(case, results.first().map_or(&[], |r| r))?,
+                Ok(results) => self.error_of(case, results)?,
                 // The driver refused a kernel.
                 Err(Error::Gpu { .. }) => f64::INFINITY,
                 Err(error) => return Err(error),
@@ -186,7 +187,8 @@ impl GpuDevice {
     }
 
     /// Returns the error of a result beside that of SIMD.
-    fn error_of(&self, case: &Case, result: &[f32]) -> Result<f64> {
+    fn error_of(&self, case: &Case, results: Vec<Fetched>) -> Result<f64> {
+        let result: Vec<f32> = results.into_iter().flat_map(in_memory).collect();
         let inputs: Vec<&[f32]> = case.inputs.iter().map(Vec::as_slice).collect();
         let mut wanted = vec![0.0; case.len];
         simd::execute(self.cpu(), &case.op, &inputs, &mut wanted)?;
@@ -226,18 +228,32 @@ fn start(executor: &Executor, case: &Case) -> Result<Option<Started>> {
     executor.start(&case.op, &inputs, case.len, case.raced)
 }
 
-/// Starts all cases, each in a thread: drivers take most of the time, to compile the kernels.
+/// Starts all cases, in several threads: drivers take most of the time, to compile the kernels.
 #[cfg(not(target_arch = "wasm32"))]
 fn start_all(executor: &Executor, cases: &[&Case]) -> Vec<Result<Option<Started>>> {
+    /// The largest number of threads.
+    const MAX_THREADS: usize = 8;
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let part = cases.len().div_ceil(threads.min(MAX_THREADS)).max(1);
+    let start_some = |cases: &[&Case]| -> Vec<_> {
+        let started = cases.iter().map(|case| start(executor, case));
+        started.collect()
+    };
     std::thread::scope(|scope| {
-        let threads = cases
-            .iter()
-            .map(|case| scope.spawn(|| start(executor, case)));
-        let threads: Vec<_> = threads.collect();
-        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined
-            .map(|started| started.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let parts = cases.chunks(part).map(|cases| {
+            let thread = std::thread::Builder::new();
+            let thread = thread.spawn_scoped(scope, move || start_some(cases));
+            thread.map_err(|_| cases)
+        });
+        let parts: Vec<_> = parts.collect();
+        let joined = parts.into_iter().flat_map(|part| match part {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // The system has no more threads.
+            Err(cases) => start_some(cases),
+        });
+        joined.collect()
     })
 }
 

@@ -15,6 +15,8 @@
 /// # Ok::<(), relampago::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum HalfPrecision {
     /// [`crate::DeviceBuilder::half_precision`] was not called, or the device was adopted.

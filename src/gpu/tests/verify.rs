@@ -183,3 +183,52 @@ fn classes_that_are_off_run_on_simd() {
     let after = batch.compile(&[y]).unwrap();
     assert_eq!(after.read(&[values()]).unwrap(), [wanted]);
 }
+
+/// A kernel without effect, for any layout of bindings.
+const NOTHING: &str = "@compute @workgroup_size(1) fn main() {}";
+
+#[test]
+fn wrong_matmuls_in_f16_are_found() {
+    let device = device(|gpu| {
+        gpu.half_precision = HalfPrecision::Used;
+        gpu.pipelines.fault = Some(|name, text| match name {
+            "matmul_halves" | "halves" => NOTHING.to_owned(),
+            _ => text,
+        });
+    });
+    assert_eq!(verified(&device).1, ["f16"]);
+    assert_eq!(device.info().half_precision, HalfPrecision::WrongResults);
+}
+
+#[cfg(feature = "llm-core")]
+#[test]
+fn models_fall_back_to_f32() {
+    use super::noise;
+    use crate::graph::steps::StepBackend;
+    use crate::tensor::ggml::WeightType;
+
+    let refused = |_: &str, text: String| text;
+    let wrong = |name: &str, text: String| match name {
+        "multiply_floats_f16" => NOTHING.to_owned(),
+        _ => text,
+    };
+    for fault in [refused as fn(&str, String) -> String, wrong] {
+        let device = device(|gpu| {
+            gpu.half_precision = HalfPrecision::Used;
+            gpu.pipelines.fault = Some(fault);
+        });
+        let Executor::Gpu(gpu) = device.executor() else {
+            panic!("a GPU was opened");
+        };
+        let values = noise(128 * 64, 1);
+        let blocks: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        let matrices = [&blocks[..]];
+        let weights = StepBackend::weights(gpu, WeightType::F32, &matrices, 64);
+        let weights = crate::runtime::block_on(weights).unwrap();
+        crate::runtime::block_on(gpu.check_f16(&[&weights])).unwrap();
+        assert_eq!(device.info().half_precision, HalfPrecision::WrongResults);
+    }
+}

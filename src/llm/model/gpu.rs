@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::graph::steps::{
     Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepPass,
 };
+use crate::ops::HalfPrecision;
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
 use join::{groups, join};
@@ -54,10 +55,30 @@ fn layers_at_once(count: usize, tokens: usize, block: usize) -> usize {
     (count * block / (4 * tokens.max(1))).max(1)
 }
 
+/// Returns the matrices of the first layer.
+fn first_layer<'a, W>(layers: &[Vec<Step>], matrices: &'a [Option<W>]) -> Vec<&'a W> {
+    let steps = layers.first().into_iter().flatten();
+    let weights = steps.filter_map(|step| match *step {
+        Step::Multiply { weight, .. } => matrices[weight.0].as_ref(),
+        Step::Norm { .. }
+        | Step::AddVector { .. }
+        | Step::Add { .. }
+        | Step::Place { .. }
+        | Step::Attend { .. }
+        | Step::Activate(_) => None,
+    });
+    weights.collect()
+}
+
 impl<B: ModelBackend> GpuModel<B> {
     /// Returns the tokens that go through the layers at a time.
     pub(super) fn block(&self) -> usize {
         self.gpu.block()
+    }
+
+    /// Returns whether the back-end multiplies in f16.
+    pub(super) fn half_precision(&self) -> HalfPrecision {
+        self.gpu.half_precision()
     }
 
     /// Copies the weights of a model to a GPU.
@@ -80,7 +101,8 @@ impl<B: ModelBackend> GpuModel<B> {
         Self::with_matrices(gpu, model, matrices).await
     }
 
-    /// Copies the vectors of a model to a GPU that has its matrices, by number.
+    /// Copies the vectors of a model to a GPU that has its matrices, by number. Checks products in f16 by the matrices of the
+    /// first layer.
     async fn with_matrices(
         gpu: &B,
         model: &Model,
@@ -88,6 +110,7 @@ impl<B: ModelBackend> GpuModel<B> {
     ) -> Result<Self> {
         let (config, weights) = (&model.config, &model.weights);
         let (layers, joined) = join(&model.steps, weights);
+        gpu.check_f16(&first_layer(&layers, &matrices)).await?;
         let angles = config.rotations.each_ref();
         let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
         let (vectors, angles, slots, writing) = {
