@@ -53,9 +53,9 @@ struct Sample {
 
 impl GpuDevice {
     /// Measures from which work on this GPU is faster than this CPU with its threads, for one operation of each class of
-    /// [`Policy`], from and to host memory. It takes less than a second on a hardware GPU. This device and its clones use
-    /// the thresholds from now on, unless the caller gave a policy; [`crate::DeviceInfo::policy_source`] says which are in
-    /// force.
+    /// [`Policy`], from and to host memory. It measures the most work of each class, and less where the GPU gains, until 0.8
+    /// seconds are over. This device and its clones use the thresholds from now on, unless the caller gave a policy;
+    /// [`crate::DeviceInfo::policy_source`] says which are in force.
     ///
     /// With a [`pipeline_cache`](crate::DeviceBuilder::pipeline_cache), later devices use them, too, if they have the same
     /// adapter, driver, vector instructions, number of threads and version of this crate. A damaged file is ignored. On

@@ -62,12 +62,15 @@ impl VerifiedCase {
 
 impl fmt::Display for VerifiedCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (op, kernels) = (self.op, self.kernels.join(", "));
-        let (error, bound) = (self.error, self.bound);
-        write!(
-            f,
-            "{op} by {kernels} has an error of {error:.1e}, beside a bound of {bound:.1e}"
-        )
+        write!(f, "{} by {}: ", self.op, self.kernels.join(", "))?;
+        if self.passed() {
+            return f.write_str("the error is within the bound");
+        }
+        // Whole numbers, since text of floating-point ones would be 2 KB of a page's download.
+        match (self.error / self.bound).ceil() {
+            f64::INFINITY => f.write_str("not a number, or refused by the driver"),
+            times => write!(f, "the error is up to {} times the bound", times as u64),
+        }
     }
 }
 

@@ -135,6 +135,7 @@ impl Default for Policy {
     /// other classes. Measured by `cargo xtask bench` on a discrete GPU (NVIDIA H200 on Vulkan), then one core with
     /// AVX-512: a matmul of 192³ took 84 and 125 µs, one of 128³ 70 and 36 µs; a convolution of 512² by 7 × 7 took
     /// 214 and 500 µs, by 3 × 3 211 and 150 µs. No other operation on a million elements was faster on the GPU.
+    /// [`crate::GpuDevice::calibrate_async`] measures the thresholds of another machine.
     fn default() -> Self {
         Self {
             elementwise: Self::NEVER,

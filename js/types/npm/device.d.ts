@@ -220,8 +220,8 @@ declare module '#computing' {
         tune(operations: readonly TuneOperation[], abort?: AbortOptions): Promise<Tuning[]>;
         /**
          * Measures from which work on this GPU is faster than this CPU with its threads, for one operation of each class of the
-         * policy, in less than a second on a hardware GPU. The device uses the thresholds from then on, unless the option
-         * `policy` was given, and so do later devices with the same adapter, CPU, threads and version of this package, also
+         * policy: the most work of each class, and less where the GPU gains, until 0.8 seconds are over. The device uses the
+         * thresholds from then on, unless the option `policy` was given, and so do later devices with the same adapter, CPU, threads and version of this package, also
          * after the page is loaded again.
          */
         calibrate(abort?: AbortOptions): Promise<Calibration>;

@@ -1,5 +1,7 @@
 //! The operations of a check.
 
+use std::cell::Cell;
+
 use crate::ops::{Attention, Conv2d, ConvLayer, Op};
 use crate::random::Philox;
 
@@ -20,7 +22,10 @@ pub(super) struct Case {
 /// Rows, tiles and reductions have several slabs, which barriers keep apart.
 pub(super) fn all(seed: u64) -> Vec<Case> {
     const EPSILON: f32 = 1e-5;
-    let noise = Noise(seed);
+    let noise = Noise {
+        generator: Philox::new(seed),
+        used: Cell::new(0),
+    };
     let matmul = |[m, k, n]: [usize; 3], raced| Case {
         op: Op::Matmul { m, k, n },
         inputs: vec![noise.of(m * k, 30.0), noise.of(k * n, 3.0)],
@@ -62,7 +67,7 @@ pub(super) fn all(seed: u64) -> Vec<Case> {
         };
         chosen(op, inputs, rows * cols)
     };
-    let heads = noise.of(5 * 2 * 32, 4.0);
+    let heads = || noise.of(5 * 2 * 32, 4.0);
     vec![
         chosen(
             Op::VecAdd,
@@ -93,7 +98,7 @@ pub(super) fn all(seed: u64) -> Vec<Case> {
             Op::Attention {
                 options: Attention::new(5, 2, 32),
             },
-            vec![heads.clone(), heads.clone(), heads],
+            vec![heads(), heads(), heads()],
             5 * 2 * 32,
         ),
         chosen(
@@ -110,14 +115,19 @@ pub(super) fn all(seed: u64) -> Vec<Case> {
     ]
 }
 
-/// A source of inputs.
-struct Noise(u64);
+/// A source of inputs, no two of which are the same.
+struct Noise {
+    generator: Philox,
+    /// The number of random numbers used.
+    used: Cell<u64>,
+}
 
 impl Noise {
     /// Returns `len` values between `-scale` and `scale`.
     fn of(&self, len: usize, scale: f32) -> Vec<f32> {
         let mut values = vec![0.0; len];
-        Philox::new(self.0).uniform(len as u64, &mut values);
+        let first = self.used.replace(self.used.get() + len as u64);
+        self.generator.uniform(first, &mut values);
         for value in &mut values {
             *value = (2.0 * *value - 1.0) * scale;
         }

@@ -37,15 +37,7 @@ impl Model {
             let len: usize = slots.iter().map(|&slot| len(slot)).sum();
             vec![len / self.config.head_len, self.config.head_len]
         };
-        let matrix = match step {
-            Step::Multiply { weight, .. } => Some(&self.weights.matrices[weight.0]),
-            Step::Norm { .. }
-            | Step::AddVector { .. }
-            | Step::Add { .. }
-            | Step::Place { .. }
-            | Step::Attend { .. }
-            | Step::Activate(_) => None,
-        };
+        let matrix = step.weight().map(|weight| &self.weights.matrices[weight.0]);
         let (kernel, shape) = match step {
             Step::Norm { to, .. } => ("rms_norm", vec![len(to)]),
             Step::Multiply { .. } => (

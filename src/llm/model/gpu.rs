@@ -57,17 +57,10 @@ fn layers_at_once(count: usize, tokens: usize, block: usize) -> usize {
 
 /// Returns the matrices of the first layer.
 fn first_layer<'a, W>(layers: &[Vec<Step>], matrices: &'a [Option<W>]) -> Vec<&'a W> {
-    let steps = layers.first().into_iter().flatten();
-    let weights = steps.filter_map(|step| match *step {
-        Step::Multiply { weight, .. } => matrices[weight.0].as_ref(),
-        Step::Norm { .. }
-        | Step::AddVector { .. }
-        | Step::Add { .. }
-        | Step::Place { .. }
-        | Step::Attend { .. }
-        | Step::Activate(_) => None,
-    });
-    weights.collect()
+    let steps = layers.first().into_iter().flatten().copied();
+    let weights = steps.filter_map(Step::weight);
+    let matrices = weights.filter_map(|weight| matrices[weight.0].as_ref());
+    matrices.collect()
 }
 
 impl<B: ModelBackend> GpuModel<B> {

@@ -90,6 +90,21 @@ pub(super) enum Step {
     Activate(Activation),
 }
 
+impl Step {
+    /// Returns the matrix that the step multiplies by, if there is one.
+    pub(super) fn weight(self) -> Option<WeightId> {
+        match self {
+            Self::Multiply { weight, .. } => Some(weight),
+            Self::Norm { .. }
+            | Self::AddVector { .. }
+            | Self::Add { .. }
+            | Self::Place { .. }
+            | Self::Attend { .. }
+            | Self::Activate(_) => None,
+        }
+    }
+}
+
 /// The steps of a model.
 #[derive(Debug)]
 pub(super) struct Steps {

@@ -123,7 +123,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
         bundles: COMPUTING,
         copies: &["static.js", "full/index.js"],
         op_table: true,
-        limit: 256 * 1024,
+        limit: 275 * 1024,
     },
     Entry {
         name: "llm",
