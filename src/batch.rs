@@ -27,9 +27,9 @@ use crate::device::executor::{Executor, PlanExecutor, Running};
 use crate::error::{Error, Result};
 use crate::graph::node::live;
 use crate::graph::{Explanation, Node, Plan, Repeat, Source};
-use crate::ops::Op;
 use crate::ops::indices::check_indices;
 use crate::ops::shape::{output_len, volume};
+use crate::ops::{Op, OpClass};
 pub(crate) use run::Runtime;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(crate) use run::argument_name;
@@ -199,7 +199,8 @@ impl GpuCommandBatch {
         for &id in outputs {
             indices.push(self.index("outputs", id)?);
         }
-        Ok(self.runtime(&indices, self.device.executor()))
+        let executor = self.device.executor_of(classes(&self.nodes, &indices));
+        Ok(self.runtime(&indices, &executor))
     }
 
     /// Returns the recorded graph, the node indices of the outputs and the lengths of the
@@ -423,10 +424,10 @@ impl GpuCommandBatch {
     /// it already, or if any operation alone would run on it and all operations fit. Only programs bind placeholders,
     /// and they run on the device's own back-end.
     fn executor_for(&self, outputs: &[usize]) -> Executor {
-        let own = self.device.executor();
+        let own = self.device.executor_of(classes(&self.nodes, outputs));
         match own.max_len() {
             Some(max_len) if !self.needs_gpu(outputs, max_len) => Executor::Cpu(self.device.cpu()),
-            _ => own.clone(),
+            _ => own,
         }
     }
 
@@ -455,6 +456,12 @@ impl GpuCommandBatch {
         }
         chosen && (longest <= max_len || self.device.insists_on_gpu())
     }
+}
+
+/// Returns the classes of the operations that the outputs depend on.
+fn classes(nodes: &[Node], outputs: &[usize]) -> impl Iterator<Item = OpClass> {
+    let needed = nodes.iter().zip(live(nodes, outputs));
+    needed.filter_map(|(node, live)| node.class().filter(|_| live))
 }
 
 /// Blocking versions, on native targets.

@@ -7,6 +7,8 @@
 //!   variants of its back-end `Infallible`), `methods` is generated from the op table, `views` has the operations on
 //!   views, `tiled_reduce` reductions of tiles, `matmul_cache` weights by name.
 //! - `buffer` is data on a device, `profile` measures kernels.
+//! - `routing` has the thresholds in force and what is off the GPU, `calibrate` measures the thresholds, `verify` checks the
+//!   GPU's results.
 
 // First, so that its macros can be used by the others.
 #[macro_use]
@@ -15,6 +17,7 @@ pub(crate) mod executor;
 mod accumulate;
 pub(crate) mod buffer;
 mod builder;
+mod calibrate;
 #[cfg(not(target_arch = "wasm32"))]
 mod former_names;
 mod info;
@@ -22,33 +25,39 @@ pub(crate) mod matmul_cache;
 mod methods;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 pub(crate) mod profile;
+mod routing;
 #[cfg(feature = "gpu")]
 mod sharing;
 pub(crate) mod tiled_reduce;
 mod tuning;
+mod verify;
 mod views;
 
 use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
+pub use calibrate::{Calibration, CalibrationSample};
 #[cfg(not(target_arch = "wasm32"))]
 #[allow(deprecated)]
 pub use former_names::GpuBackend;
 pub use info::DeviceInfo;
+pub use routing::TurnedOff;
 pub use tuning::Tuning;
+pub use verify::{OnFault, Verification, VerifiedCase};
 
 pub use crate::ops::Backend;
 
 use crate::alloc::try_zeros;
 use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
-use crate::ops::Op;
 use crate::ops::indices::check_indices;
 use crate::ops::policy::Policy;
 use crate::ops::shape::{check_len, output_len};
+use crate::ops::{Op, OpClass};
 use crate::runtime::NATIVE;
 use crate::simd::Cpu;
 use executor::Executor;
+use routing::Routing;
 
 /// A compute device: a GPU, or the CPU's vector instructions.
 ///
@@ -76,6 +85,7 @@ struct Inner {
     executor: Executor,
     /// The CPU, for operations that the copies to the GPU would make slower.
     cpu: Cpu,
+    routing: Routing,
     reason: String,
 }
 
@@ -113,12 +123,12 @@ impl GpuDevice {
     /// Returns the back-end, the adapter, their properties and the reason for the choice.
     pub fn info(&self) -> DeviceInfo {
         let (cpu, reason) = (self.inner.cpu, self.inner.reason.clone());
-        self.inner.executor.info(cpu, reason)
+        self.inner.executor.info(cpu, reason, &self.inner.routing)
     }
 
     /// Returns the thresholds from which single operations run on the GPU.
     pub fn policy(&self) -> Policy {
-        self.inner.builder.policy
+        self.inner.routing.policy()
     }
 
     /// Copies values to a buffer that stays on the device, for use by any of its batches.
@@ -145,10 +155,33 @@ impl GpuDevice {
 
     /// Returns whether this operation should run on a GPU of this device.
     pub(crate) fn uses_gpu(&self, op: &Op, inputs: &[usize]) -> bool {
-        let (executor, policy) = (&self.inner.executor, self.inner.builder.policy);
+        let (executor, routing) = (&self.inner.executor, &self.inner.routing);
         executor.max_len().is_some_and(|max_len| {
-            self.insists_on_gpu() || (policy.prefers_gpu(op, inputs) && fits(max_len, op, inputs))
+            let suits = || routing.prefers_gpu(op, inputs) && fits(max_len, op, inputs);
+            !routing.is_off(op.class()) && (self.insists_on_gpu() || suits())
         })
+    }
+
+    /// Uses the thresholds that were measured for this GPU and CPU, if there are any and the caller gave none.
+    pub(crate) fn adopt_thresholds(&self) {
+        if let Some(measured) = self.inner.executor.measured_thresholds(self.inner.cpu) {
+            self.inner.routing.adopt(measured);
+        }
+    }
+
+    /// Returns the back-end for operations of these classes together: SIMD if a check keeps one of them off the GPU.
+    pub(crate) fn executor_of(&self, mut classes: impl Iterator<Item = OpClass>) -> Executor {
+        match &self.inner.executor {
+            Executor::Gpu(_) if classes.any(|class| self.is_off(class)) => {
+                Executor::Cpu(self.cpu())
+            }
+            own => own.clone(),
+        }
+    }
+
+    /// Returns whether a check keeps a class of operations off the GPU.
+    pub(crate) fn is_off(&self, class: OpClass) -> bool {
+        self.inner.routing.is_off(class)
     }
 
     /// Returns the back-end that should run this operation.

@@ -97,6 +97,12 @@ pub enum Error {
         /// The validation layer's message.
         message: String,
     },
+    /// A check found that the GPU gives wrong results ([`crate::GpuDevice::verify_async`]).
+    #[error("the GPU gives wrong results: {what}")]
+    WrongResults {
+        /// The operation, and the error that was found or the reason why the operation cannot run elsewhere.
+        what: String,
+    },
     /// The WGSL of a custom function is invalid.
     #[error("the WGSL of `{name}` is refused: {message}")]
     Wgsl {
@@ -224,6 +230,7 @@ impl Error {
             Error::NoGpu { .. } => "NO_GPU",
             Error::DeviceLost { .. } => "DEVICE_LOST",
             Error::Gpu { .. } => "GPU",
+            Error::WrongResults { .. } => "WRONG_RESULTS",
             Error::Wgsl { .. } => "WGSL",
             Error::Function { .. } => "FUNCTION",
             Error::NoGradient { .. } => "NO_GRADIENT",

@@ -23,7 +23,7 @@ mod rewrite;
 #[cfg_attr(not(any(feature = "gpu", feature = "cuda")), allow(dead_code))]
 pub(crate) mod steps;
 
-pub(crate) use bindings::{Binding, Fetched, Repeat};
+pub(crate) use bindings::{Binding, Fetched, Repeat, in_memory};
 pub(crate) use fuse::Kernel;
 #[cfg(feature = "gpu")]
 pub(crate) use fuse::{Chain, Operand, Repeated, Step};

@@ -87,7 +87,6 @@ pub use batch::{Argument, BufferId, GpuCommandBatch, Program};
 #[allow(deprecated)]
 pub use device::GpuBackend;
 pub use device::GpuDevice as Device;
-pub use device::Tuning;
 pub use device::buffer::DeviceBuffer;
 pub use device::matmul_cache::GpuMatmulCache;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
@@ -96,6 +95,8 @@ pub use device::tiled_reduce::{
     tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
 };
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
+pub use device::{Calibration, CalibrationSample};
+pub use device::{OnFault, Tuning, TurnedOff, Verification, VerifiedCase};
 pub use error::{Error, Result};
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 pub use gpu::KernelTime;
@@ -110,7 +111,7 @@ pub use lazy::{
 pub use ops::ConvLayer;
 pub use ops::HalfPrecision;
 pub use ops::custom::{CustomCall, CustomOp};
-pub use ops::policy::Policy;
+pub use ops::policy::{Policy, PolicySource};
 pub use ops::reduce_op::{ElementMap, MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
 pub use ops::{
     Attention, AxisFold, CachedMatmul, Conv2d, CustomReduction, Matmul, Op, OpClass, Padding,

@@ -10,6 +10,7 @@
 //! - `axes` has the axes of strided views.
 //! - `shape` checks lengths and parameters before any back-end sees them.
 //! - `policy` has the least work for which an operation runs on a GPU.
+//! - `kernel_group` names the groups of GPU kernels that a device can do without.
 //! - `indices` checks inputs that are indices.
 //! - `custom` has custom elementwise operations (`wgsl` composes and validates their text), `cached_matmul` has matmuls
 //!   with weights of a cache, `reduce_op` and `custom_reduction` custom reductions.
@@ -24,6 +25,7 @@ pub(crate) mod custom;
 mod custom_reduction;
 mod half_precision;
 pub(crate) mod indices;
+mod kernel_group;
 mod layer;
 mod llm_ops;
 mod matmul;
@@ -45,6 +47,7 @@ pub use conv2d::{Conv2d, Padding};
 pub use custom_reduction::CustomReduction;
 pub(crate) use custom_reduction::Reduction;
 pub use half_precision::HalfPrecision;
+pub(crate) use kernel_group::KernelGroup;
 pub use layer::ConvLayer;
 pub use matmul::Matmul;
 pub(crate) use rearrange::Cycle;
@@ -74,6 +77,32 @@ pub enum OpClass {
     Convolution,
     /// Values moved or rotated; bound by memory.
     Movement,
+}
+
+impl OpClass {
+    /// All classes, in the order of the fields of [`crate::Policy`].
+    pub const ALL: [Self; 7] = [
+        Self::Elementwise,
+        Self::Transcendental,
+        Self::Reduction,
+        Self::Softmax,
+        Self::Matmul,
+        Self::Convolution,
+        Self::Movement,
+    ];
+
+    /// Returns the class's name: that of its field of [`crate::Policy`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Elementwise => "elementwise",
+            Self::Transcendental => "transcendental",
+            Self::Reduction => "reduction",
+            Self::Softmax => "softmax",
+            Self::Matmul => "matmul",
+            Self::Convolution => "convolution",
+            Self::Movement => "movement",
+        }
+    }
 }
 
 /// A row of the op table, for code that lists operations: documentation, bindings, tests.

@@ -5,7 +5,7 @@ use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::executor::Running;
 use crate::error::{Error, Result};
-use crate::graph::{Explanation, Fetched, Repeat, Source};
+use crate::graph::{Explanation, Repeat, Source, in_memory};
 use crate::graph::{Node, Plan};
 
 /// A compiled batch ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile_async)) that runs with
@@ -56,9 +56,10 @@ impl Program {
         placeholders: Vec<usize>,
     ) -> Result<Self> {
         let plan = Plan::new(nodes, outputs, true);
+        let executor = device.executor_of(plan.nodes.iter().filter_map(Node::class));
         Self::new(Runtime::new(
             device.clone(),
-            device.executor(),
+            &executor,
             plan,
             inputs,
             placeholders,
@@ -243,15 +244,4 @@ impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Program").field(&self.explain()).finish()
     }
-}
-
-#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
-fn in_memory(values: Fetched) -> Vec<f32> {
-    values
-}
-
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
-#[allow(clippy::needless_pass_by_value)] // As the other one has it.
-fn in_memory(values: Fetched) -> Vec<f32> {
-    values.to_vec()
 }

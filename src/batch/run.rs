@@ -4,7 +4,7 @@ use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::executor::{Executor, PlanExecutor, Running, Timing};
 use crate::error::{Error, Result};
-use crate::graph::{Binding, Explanation, IndexArgument, Plan, Repeat, Source};
+use crate::graph::{Binding, Explanation, IndexArgument, Node, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
 
 /// An argument for a placeholder of a [`Program`](crate::Program).
@@ -154,11 +154,29 @@ impl Runtime {
 
     fn check_arguments(&self, arguments: &[Argument<'_>]) -> Result<()> {
         self.device.check()?;
+        self.check_classes()?;
         check_len(ARGUMENTS.0, self.placeholders.len(), arguments.len())?;
         for (place, argument) in arguments.iter().enumerate() {
             self.check(argument_name(place), argument, self.placeholders[place])?;
         }
         self.check_indices(arguments)
+    }
+
+    /// Returns `WrongResults` if a check has turned off a class of the plan's operations since the plan was made.
+    fn check_classes(&self) -> Result<()> {
+        let PlanExecutor::Gpu(..) = self.executor else {
+            return Ok(());
+        };
+        let mut classes = self.plan.nodes.iter().filter_map(Node::class);
+        match classes.find(|&class| self.device.is_off(class)) {
+            Some(class) => Err(Error::WrongResults {
+                what: format!(
+                    "operations of the class {} were turned off; compile the program again",
+                    class.name()
+                ),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Checks the indices among the arguments, where the host has them.

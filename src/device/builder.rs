@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::executor::Executor;
+use super::routing::Routing;
 use super::{Backend, GpuDevice, Inner};
 use crate::error::Result;
 use crate::ops::policy::Policy;
@@ -25,7 +26,8 @@ use crate::simd::{Cpu, InstructionSet};
 #[allow(dead_code)] // Only GPUs read the last fields.
 pub struct DeviceBuilder {
     pub(super) backend: Backend,
-    pub(super) policy: Policy,
+    /// The caller's thresholds; `None` for measured or default ones.
+    pub(super) policy: Option<Policy>,
     pub(super) instruction_set: Option<InstructionSet>,
     pub(super) threads: Option<usize>,
     /// Whether to multiply matrices in f16 on a GPU if the adapter supports it.
@@ -46,10 +48,14 @@ impl DeviceBuilder {
         Self { backend, ..self }
     }
 
-    /// Sets the policy by which [`Backend::Auto`] sends a single operation to the GPU.
+    /// Sets the policy by which [`Backend::Auto`] sends a single operation to the GPU. It takes the place of the default one
+    /// and of measured thresholds ([`GpuDevice::calibrate_async`]).
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
-        Self { policy, ..self }
+        Self {
+            policy: Some(policy),
+            ..self
+        }
     }
 
     /// Uses these vector instructions instead of the best available. If the machine lacks them, the
@@ -167,16 +173,19 @@ impl DeviceBuilder {
     }
 
     /// Returns the device, on SIMD if there is no other back-end.
-    pub(super) fn finish(self, executor: Option<Executor>, reason: String) -> GpuDevice {
+    pub(crate) fn finish(self, executor: Option<Executor>, reason: String) -> GpuDevice {
         let cpu = self.cpu();
-        GpuDevice {
+        let device = GpuDevice {
             inner: Arc::new(Inner {
+                routing: Routing::new(self.policy),
                 builder: self,
                 executor: executor.unwrap_or(Executor::Cpu(cpu)),
                 cpu,
                 reason,
             }),
-        }
+        };
+        device.adopt_thresholds();
+        device
     }
 
     /// Returns the CPU with the requested instruction set and threads, as far as it has them.

@@ -10,17 +10,20 @@
 mod variants;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod arrays;
+mod measured;
 mod plan;
 mod weights;
 
 use std::sync::Arc;
 
+pub(crate) use measured::Started;
 pub(crate) use plan::{PlanExecutor, Running, Timing};
 pub(crate) use variants::{CudaValues, GpuBuffer, SharedCuda, SharedGpu};
 pub(crate) use weights::Placed;
 
 use super::buffer::Storage;
 use super::info::DeviceInfo;
+use super::routing::Routing;
 use super::{Backend, tiled_reduce};
 use crate::error::{Error, Result};
 use crate::ops::reduce_op::Partials;
@@ -49,8 +52,8 @@ impl Executor {
         }
     }
 
-    /// Returns the back-end's properties, for a device with this CPU.
-    pub(crate) fn info(&self, cpu: Cpu, reason: String) -> DeviceInfo {
+    /// Returns the back-end's properties, for a device with this CPU and these thresholds.
+    pub(super) fn info(&self, cpu: Cpu, reason: String, routing: &Routing) -> DeviceInfo {
         let info = DeviceInfo {
             backend: self.backend(),
             reason,
@@ -61,6 +64,9 @@ impl Executor {
             threads: cpu.threads,
             max_buffer_len: self.max_len(),
             half_precision: HalfPrecision::NoGpu,
+            policy: routing.policy(),
+            policy_source: routing.source(),
+            turned_off: routing.turned_off(),
         };
         match self {
             Self::Cpu(_) => info,

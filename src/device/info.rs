@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::Backend;
+use super::routing::TurnedOff;
 use crate::ops::HalfPrecision;
+use crate::ops::policy::{Policy, PolicySource};
 use crate::simd::InstructionSet;
 
 /// Information about a [`crate::GpuDevice`].
@@ -28,6 +30,12 @@ pub struct DeviceInfo {
     pub max_buffer_len: Option<usize>,
     /// Whether the GPU multiplies matrices in f16, or the reason why not.
     pub half_precision: HalfPrecision,
+    /// The thresholds from which single operations run on the GPU.
+    pub policy: Policy,
+    /// The origin of the thresholds.
+    pub policy_source: PolicySource,
+    /// The kernels that checks of the GPU's results turned off, in this order.
+    pub turned_off: Vec<TurnedOff>,
 }
 
 impl fmt::Display for DeviceInfo {
@@ -35,6 +43,10 @@ impl fmt::Display for DeviceInfo {
         if let (Some(adapter), Some(api)) = (&self.adapter, &self.api) {
             write!(f, "{adapter} ({api}), ")?;
         }
-        write!(f, "{} instructions: {}", self.instruction_set, self.reason)
+        write!(f, "{} instructions: {}", self.instruction_set, self.reason)?;
+        for TurnedOff { what, reason } in &self.turned_off {
+            write!(f, "; {what} is off: {reason}")?;
+        }
+        Ok(())
     }
 }

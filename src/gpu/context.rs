@@ -1,13 +1,14 @@
 //! Adapters, devices, and their caches.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::health::Health;
 use super::params::Params;
 use super::pipelines::{PARAMS_SIZE, Pipelines};
 use super::pool::Pool;
 use super::target::{TargetState, adapter_name};
-use super::tune::Choices;
+use super::tune::{Choices, Thresholds};
 use crate::error::{Error, Result};
 use crate::ops::HalfPrecision;
 use crate::runtime::NATIVE;
@@ -28,7 +29,10 @@ pub(crate) struct Gpu {
     pub(super) pool: Arc<Pool>,
     pub(super) params: Params,
     pub(super) half_precision: HalfPrecision,
+    /// Whether a check found that matmuls in f16 are wrong.
+    pub(super) f16_is_off: AtomicBool,
     pub(super) tuned: Choices,
+    pub(super) measured: Thresholds,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
     /// The last field, so that all others have let go of the device when it is dropped.
@@ -47,8 +51,20 @@ pub(super) struct Limits {
     pub(super) invocations: usize,
     /// The least and the most invocations of a subgroup; none where kernels may not use these.
     pub(super) subgroups: [usize; 2],
+    /// Whether a check found that kernels with subgroups are wrong.
+    pub(super) subgroups_are_off: AtomicBool,
     /// Whether kernels may read and write the host's memory.
     pub(super) mappable: bool,
+}
+
+impl Limits {
+    /// Returns the least and the most invocations of a subgroup; none if kernels may not use these.
+    pub(super) fn usable_subgroups(&self) -> [usize; 2] {
+        if self.subgroups_are_off.load(Ordering::Relaxed) {
+            return [0; 2];
+        }
+        self.subgroups
+    }
 }
 
 /// Properties of an adapter.
@@ -125,7 +141,9 @@ impl Gpu {
             pool: Pool::new(device.clone(), &limits, further_usages),
             params: Params::default(),
             half_precision: HalfPrecision::NotRequested,
+            f16_is_off: AtomicBool::new(false),
             tuned: Choices::default(),
+            measured: Thresholds::default(),
             adapter: describe(&device),
             limits: Limits {
                 workgroups: limits.max_compute_workgroups_per_dimension as usize,
@@ -133,6 +151,7 @@ impl Gpu {
                 workgroup_memory: limits.max_compute_workgroup_storage_size as usize,
                 invocations: most_invocations(&limits) as usize,
                 subgroups: subgroups(&device),
+                subgroups_are_off: AtomicBool::new(false),
                 mappable: NATIVE
                     && device
                         .features()
@@ -151,7 +170,12 @@ impl Gpu {
 
     /// Returns whether matmuls run in f16.
     pub(crate) fn half_precision(&self) -> HalfPrecision {
-        self.half_precision
+        match self.half_precision {
+            HalfPrecision::Used if self.f16_is_off.load(Ordering::Relaxed) => {
+                HalfPrecision::WrongResults
+            }
+            other => other,
+        }
     }
 
     /// Returns `DeviceLost` if the device was lost.

@@ -6,7 +6,7 @@
 //! - `lower`, `axes`, `matmul`, `matvec`, `subgroups`, `convolve2d` and `row_ops` choose the kernel.
 //! - `plan` records a graph's kernels, `fused` writes elementwise operations into them, `f16_matmul` multiplies in f16.
 //! - `pipelines`, `pool`, `params`, `texts` and `lru` are caches.
-//! - `tune` measures the candidates of an operation and stores the fastest, `persist` is the format of stored bytes.
+//! - `tune` measures the candidates of an operation and stores the fastest, `verify` starts the operations of a check, `persist` is the format of stored bytes.
 //! - `transfer` copies to and from mapped memory, `readback` waits.
 //! - `native/` has the parts for native targets: `open` finds adapters, `cache` stores pipelines on disk, `warmup`
 //!   fills it, `choices_file` keeps the choices of `tune`, `timestamps` measures kernels for `src/device/profile.rs`
@@ -57,6 +57,7 @@ mod tiles;
 mod timestamps;
 mod transfer;
 mod tune;
+mod verify;
 mod weights;
 
 use std::sync::Arc;

@@ -118,6 +118,9 @@ pub(super) struct Pipelines {
     bind_groups: Mutex<BindGroups>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) file: Option<PipelineFile>,
+    /// Changes a kernel's text, given its name: injects faults.
+    #[cfg(test)]
+    pub(super) fault: Option<fn(&str, String) -> String>,
 }
 
 impl Pipelines {
@@ -130,6 +133,8 @@ impl Pipelines {
             bind_groups: Mutex::default(),
             #[cfg(not(target_arch = "wasm32"))]
             file: None,
+            #[cfg(test)]
+            fault: None,
         }
     }
 
@@ -223,6 +228,11 @@ impl Pipelines {
     }
 
     fn create_module(&self, name: &str, source: String, proof: Proof) -> wgpu::ShaderModule {
+        #[cfg(test)]
+        let source = match self.fault {
+            Some(fault) => fault(name, source),
+            None => source,
+        };
         let descriptor = wgpu::ShaderModuleDescriptor {
             label: Some(name),
             source: wgpu::ShaderSource::Wgsl(source.into()),

@@ -346,8 +346,7 @@ impl<'g> Recorder<'g> {
         self.steps.push(step);
     }
 
-    /// The kernels recorded.
-    #[cfg(all(test, not(target_arch = "wasm32")))]
+    /// Returns the names of the kernels recorded.
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.steps.iter().map(|step| step.name).collect()
     }

@@ -213,7 +213,7 @@ impl Family {
         cols: usize,
     ) -> impl Iterator<Item = (&'static Kernel, usize)> {
         let [by_4, by_16, by_32, short, middle, long_by_32, long] = self.held;
-        let [least, most] = limits.subgroups;
+        let [least, most] = limits.usable_subgroups();
         let held = [
             (least >= 4, 4, 64, by_4),
             (least >= 16, 16, 16, by_16),

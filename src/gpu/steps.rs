@@ -3,6 +3,7 @@
 mod attention;
 mod block_weights;
 mod choice;
+mod f16_check;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::graph::steps::{
     Activation, Attention, BLOCK, BufferCache, Columns, Element, EncoderKernels, HeadPlaces,
     MOST_BLOCK, Norm, Product, StepBackend, StepKernels, StepPass, TILED_FROM, TextRows,
 };
+use crate::ops::HalfPrecision;
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
 use block_weights::{F16_TILE, Part, Tile};
@@ -85,6 +87,14 @@ impl StepBackend for Arc<Gpu> {
         cols: usize,
     ) -> Result<BlockWeights> {
         BlockWeights::new(self, kind, matrices, cols).await
+    }
+
+    fn half_precision(&self) -> HalfPrecision {
+        Gpu::half_precision(self)
+    }
+
+    async fn check_f16(&self, matrices: &[&BlockWeights]) -> Result<()> {
+        f16_check::check(self, matrices).await
     }
 
     fn tiled_from(&self) -> usize {

@@ -46,7 +46,7 @@ pub(super) fn candidates(limits: &Limits) -> impl Iterator<Item = &'static str> 
 /// Returns whether an adapter supports workgroups of this size, and subgroups that are large enough
 /// and no larger than a workgroup.
 pub(super) fn fit(limits: &Limits, workgroup: usize) -> bool {
-    let [least, most] = limits.subgroups;
+    let [least, most] = limits.usable_subgroups();
     least >= LEAST && most <= workgroup && workgroup <= limits.invocations
 }
 

@@ -2,9 +2,11 @@
 
 mod attention;
 mod blocks;
+mod calibrate;
 mod choices;
 mod long;
 mod params;
+mod verify;
 
 use super::{Gpu, Options, Preference};
 use crate::batch::{BufferId, GpuCommandBatch};

@@ -1,10 +1,12 @@
 //! Tuning: measures which of several kernels is the fastest on this device, and remembers it.
 
 mod choices;
+mod thresholds;
 
 use std::sync::Arc;
 
 pub(super) use choices::{Choices, Key};
+pub(super) use thresholds::Thresholds;
 
 use super::context::Gpu;
 #[cfg(not(target_arch = "wasm32"))]
@@ -55,6 +57,28 @@ fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static s
 }
 
 impl Gpu {
+    /// Returns the thresholds that were measured beside a CPU, in the order of the classes.
+    pub(crate) fn measured_thresholds(&self, cpu: &str) -> Option<[u64; 7]> {
+        self.measured.of(cpu)
+    }
+
+    /// Stores measured thresholds as [`Gpu::tune`] stores its choices.
+    pub(crate) fn remember_thresholds(&self, cpu: &str, thresholds: [u64; 7]) {
+        self.measured.remember(cpu, thresholds);
+        self.save_choices();
+    }
+
+    /// Returns the choices of kernels and the thresholds as text.
+    pub(super) fn measurements(&self) -> String {
+        self.tuned.text() + &self.measured.text()
+    }
+
+    /// Adds the measurements of such a text to those of this device, which are later.
+    pub(super) fn adopt_measurements(&self, text: &str) {
+        self.tuned.adopt(text);
+        self.measured.adopt(text);
+    }
+
     /// Measures the kernels for an operation on inputs of these lengths, whose result has `len`
     /// elements, and remembers the fastest. Returns each kernel's name and time in seconds, the
     /// fastest first; empty if there is no choice.

@@ -34,3 +34,15 @@ impl Repeat<'_> {
 pub(crate) type Fetched = Vec<f32>;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(crate) type Fetched = js_sys::Float32Array;
+
+/// Returns fetched values as a vector.
+#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+pub(crate) fn in_memory(values: Fetched) -> Vec<f32> {
+    values
+}
+
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+#[allow(clippy::needless_pass_by_value)] // As the other one has it.
+pub(crate) fn in_memory(values: Fetched) -> Vec<f32> {
+    values.to_vec()
+}

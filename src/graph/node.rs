@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ops::Op;
+use crate::ops::{Op, OpClass};
 
 /// One buffer and the origin of its values.
 #[derive(Clone)]
@@ -30,6 +30,11 @@ impl Node {
             Source::Op { op, inputs } => Some((op, inputs)),
             _ => None,
         }
+    }
+
+    /// Returns the class of the operation, if it is one.
+    pub(crate) fn class(&self) -> Option<OpClass> {
+        self.operation().map(|(op, _)| op.class())
     }
 
     /// The nodes that it is computed from.

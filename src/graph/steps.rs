@@ -6,6 +6,7 @@ mod no_gpu;
 
 use super::choice::{Changes, Draw};
 use crate::error::{Error, Result};
+use crate::ops::HalfPrecision;
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
@@ -85,6 +86,20 @@ pub(crate) trait StepBackend: Clone {
         matrices: &[&[u8]],
         cols: usize,
     ) -> impl Future<Output = Result<Self::Weights>>;
+
+    /// Returns whether products are in f16.
+    fn half_precision(&self) -> HalfPrecision {
+        HalfPrecision::NotRequested
+    }
+
+    /// Compares products in f16 with products in `f32` for matrices of a model, on a back-end that multiplies in f16, and
+    /// turns f16 off if they are wrong.
+    ///
+    /// # Errors
+    /// `OutOfMemory`, `LimitExceeded`, `DeviceLost`.
+    fn check_f16(&self, _matrices: &[&Self::Weights]) -> impl Future<Output = Result<()>> {
+        std::future::ready(Ok(()))
+    }
 
     /// Returns the number of rows from which on a product is computed in tiles, without a norm.
     fn tiled_from(&self) -> usize {

@@ -8,9 +8,10 @@ use crate::alloc::js_array as array;
 pub(super) use crate::alloc::js_array::values;
 use crate::error::{Error, Result};
 use crate::js_shared::whole;
-use crate::ops::ConvLayer;
 use crate::ops::policy::Policy;
-use crate::ops::{Attention, AxisFold, Conv2d, Matmul, Padding, Rearrange, ReduceAxis, Rope};
+use crate::ops::{
+    Attention, AxisFold, Conv2d, ConvLayer, Matmul, OpClass, Padding, Rearrange, ReduceAxis, Rope,
+};
 
 /// A parameter of an operation. `core.js` has checked that options are an object, and their names.
 pub(super) trait Parameter: Sized {
@@ -198,49 +199,33 @@ fn padding(value: &JsValue) -> Result<Padding> {
     }
 }
 
-/// Returns the policy with the thresholds in `overrides` replaced.
+/// Returns the default policy with the thresholds in `overrides` replaced.
 pub(super) fn policy(overrides: &JsValue) -> Result<Policy> {
     let mut policy = Policy::default();
-    for (key, threshold) in thresholds(&mut policy) {
+    for class in OpClass::ALL {
+        let key = class.name();
         let value = get(overrides, key);
         if value.is_undefined() {
             continue;
         }
         let number = value.as_f64().filter(|number| *number >= 0.0);
+        let number = number.ok_or_else(|| invalid(key, &value, "a number from 0 to Infinity"))?;
         // Infinity becomes the largest integer, which is never.
-        *threshold =
-            number.ok_or_else(|| invalid(key, &value, "a number from 0 to Infinity"))? as u64;
+        policy = policy.with_threshold(class, number as u64);
     }
     Ok(policy)
 }
 
-pub(super) fn policy_to_js(mut policy: Policy) -> js_sys::Object {
+pub(super) fn policy_to_js(policy: Policy) -> js_sys::Object {
     let object = js_sys::Object::new();
-    for (key, threshold) in thresholds(&mut policy) {
-        let never = *threshold == Policy::NEVER;
-        set(
-            &object,
-            key,
-            if never {
-                f64::INFINITY
-            } else {
-                *threshold as f64
-            },
-        );
+    for class in OpClass::ALL {
+        let threshold = match policy.threshold(class) {
+            Policy::NEVER => f64::INFINITY,
+            threshold => threshold as f64,
+        };
+        set(&object, class.name(), threshold);
     }
     object
-}
-
-fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
-    [
-        ("elementwise", &mut policy.elementwise),
-        ("transcendental", &mut policy.transcendental),
-        ("reduction", &mut policy.reduction),
-        ("softmax", &mut policy.softmax),
-        ("matmul", &mut policy.matmul),
-        ("convolution", &mut policy.convolution),
-        ("movement", &mut policy.movement),
-    ]
 }
 
 /// Converts an argument that must be a `Float32Array`.

@@ -8,6 +8,7 @@ use super::{CacheType, Message, Session, Value};
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
+use crate::ops::HalfPrecision;
 use crate::simd::Cpu;
 use std::sync::{Arc, OnceLock};
 
@@ -100,6 +101,9 @@ pub struct ModelInfo {
     pub file_bytes: u64,
     /// The back-end that runs the model.
     pub backend: Backend,
+    /// Whether the GPU multiplies prompts in f16, or the reason why not. A load checks the products of 16 rows by each matrix
+    /// of the first layer, and multiplies in `f32` if they are wrong.
+    pub half_precision: HalfPrecision,
     /// The size of the cache of a session that fills the context, in bytes. On SIMD the cache grows up to that.
     pub session_bytes: usize,
 }
@@ -203,6 +207,7 @@ impl LanguageModel {
             has_chat_template: self.template.is_some(),
             file_bytes: file.bytes(),
             backend: self.model.backend(),
+            half_precision: self.model.half_precision(),
             session_bytes: config.session_bytes(),
         }
     }

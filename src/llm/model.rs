@@ -36,6 +36,7 @@ use crate::device::executor::Executor as DeviceExecutor;
 use crate::device::executor::SharedGpu;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
+use crate::ops::HalfPrecision;
 use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
@@ -206,6 +207,16 @@ impl Model {
             Executor::Gpu(_) => Backend::Gpu,
             #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
             Executor::Cuda(_) => Backend::Cuda,
+        }
+    }
+
+    /// Returns whether the back-end multiplies in f16.
+    pub(super) fn half_precision(&self) -> HalfPrecision {
+        match &self.executor {
+            Executor::Cpu(_) => HalfPrecision::NoGpu,
+            Executor::Gpu(model) => model.half_precision(),
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Executor::Cuda(model) => model.half_precision(),
         }
     }
 

@@ -15,6 +15,8 @@
 /// # Ok::<(), relampago::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum HalfPrecision {
     /// [`crate::DeviceBuilder::half_precision`] was not called, or the device was adopted.
@@ -28,6 +30,9 @@ pub enum HalfPrecision {
     SubgroupSize,
     /// The adapter's workgroups have less memory or fewer invocations than the kernel needs.
     WorkgroupLimits,
+    /// A check found wrong results in f16 and turned it off: [`crate::GpuDevice::verify_async`], or the load of a language
+    /// model.
+    WrongResults,
     /// Matmuls on the GPU run in f16.
     Used,
 }
@@ -42,6 +47,7 @@ impl HalfPrecision {
             Self::NoCooperativeMatrices => "no-cooperative-matrices",
             Self::SubgroupSize => "subgroup-size",
             Self::WorkgroupLimits => "workgroup-limits",
+            Self::WrongResults => "wrong-results",
             Self::Used => "used",
         }
     }
@@ -55,6 +61,7 @@ impl std::fmt::Display for HalfPrecision {
             Self::NoCooperativeMatrices => "there are no cooperative matrices of f16",
             Self::SubgroupSize => "subgroups are not 32 wide",
             Self::WorkgroupLimits => "workgroups are too small",
+            Self::WrongResults => "this GPU's results in f16 are wrong",
             Self::Used => "matmuls in f16",
         })
     }

@@ -83,8 +83,50 @@ impl Policy {
 
     /// Returns whether a GPU should run this operation on inputs of these lengths.
     pub fn prefers_gpu(&self, op: &Op, inputs: &[usize]) -> bool {
-        let threshold = self.threshold(op.class());
-        threshold != Self::NEVER && work(op, inputs.iter().copied()) >= threshold
+        reaches(self.threshold(op.class()), op, inputs)
+    }
+
+    /// Returns the policy with these thresholds, in the order of [`OpClass::ALL`].
+    pub(crate) fn from_thresholds(thresholds: [u64; 7]) -> Self {
+        let classes = OpClass::ALL.into_iter().zip(thresholds);
+        classes.fold(Self::default(), |policy, (class, threshold)| {
+            policy.with_threshold(class, threshold)
+        })
+    }
+
+    /// Returns the thresholds, in the order of [`OpClass::ALL`].
+    pub(crate) fn thresholds(&self) -> [u64; 7] {
+        OpClass::ALL.map(|class| self.threshold(class))
+    }
+}
+
+/// Returns whether an operation on inputs of these lengths has at least this work.
+pub(crate) fn reaches(threshold: u64, op: &Op, inputs: &[usize]) -> bool {
+    threshold != Policy::NEVER && work(op, inputs.iter().copied()) >= threshold
+}
+
+/// The origin of the thresholds that a device uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PolicySource {
+    /// The thresholds of [`Policy::default`].
+    #[default]
+    Default,
+    /// [`crate::GpuDevice::calibrate_async`] measured them, now or for an earlier device with the same adapter and CPU.
+    Measured,
+    /// The caller set them: [`crate::DeviceBuilder::policy`].
+    Given,
+}
+
+impl PolicySource {
+    /// Returns the name in JavaScript.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Measured => "measured",
+            Self::Given => "given",
+        }
     }
 }
 
@@ -93,6 +135,7 @@ impl Default for Policy {
     /// other classes. Measured by `cargo xtask bench` on a discrete GPU (NVIDIA H200 on Vulkan), then one core with
     /// AVX-512: a matmul of 192³ took 84 and 125 µs, one of 128³ 70 and 36 µs; a convolution of 512² by 7 × 7 took
     /// 214 and 500 µs, by 3 × 3 211 and 150 µs. No other operation on a million elements was faster on the GPU.
+    /// [`crate::GpuDevice::calibrate_async`] measures the thresholds of another machine.
     fn default() -> Self {
         Self {
             elementwise: Self::NEVER,

@@ -26,7 +26,8 @@ export type ErrorCode =
     | 'SHAPE_OVERFLOW'
     | 'UNBOUND'
     | 'UNSUPPORTED'
-    | 'WGSL';
+    | 'WGSL'
+    | 'WRONG_RESULTS';
 
 /**
  * An error that relampago throws or rejects with. Each entry point and each copy of the package has its own class, but

@@ -6,8 +6,8 @@ use super::variants::GpuWeights;
 use super::{Executor, foreign};
 use crate::device::GpuDevice;
 use crate::device::buffer::Storage;
-use crate::error::Result;
-use crate::ops::{CachedMatmul, Weights};
+use crate::error::{Error, Result};
+use crate::ops::{CachedMatmul, OpClass, Weights};
 use crate::runtime::OnOneThread;
 use crate::simd::{self, Packed};
 use crate::tensor::quantized::{QuantizedWeights, WeightFormat, matrix_shape};
@@ -42,7 +42,7 @@ impl Placed {
             return Self::of_quantized(device, weights).await;
         }
         let shape = matrix_shape(weights)?;
-        let form = match device.executor() {
+        let form = match matmul_executor(device) {
             Executor::Gpu(gpu) => {
                 with_gpu!(gpu, {
                     let weights = gpu.upload_weights(weights).await?;
@@ -72,7 +72,7 @@ impl Placed {
         Ok(Self {
             shape: weights.shape(),
             format: weights.format(),
-            form: match device.executor() {
+            form: match matmul_executor(device) {
                 Executor::Gpu(gpu) => {
                     with_gpu!(gpu, {
                         let weights = gpu.upload_quantized(&weights).await?;
@@ -129,6 +129,9 @@ impl Placed {
         match (&self.form, device.executor()) {
             (Form::Packed(packed), _) => packed.multiply(cpu, input, out, m),
             (Form::Quantized(weights), _) => simd::multiply_words(cpu, weights, input, out, m),
+            (Form::Gpu(_), _) if device.is_off(OpClass::Matmul) => Err(Error::WrongResults {
+                what: "matmuls were turned off; insert the weights again".to_owned(),
+            }),
             (Form::Gpu(weights), Executor::Gpu(gpu)) => {
                 let weights = weights.get().ok_or_else(foreign)?;
                 with_gpu!(gpu, gpu.multiply_by(weights, input, out, [m, k, n]).await)
@@ -136,4 +139,9 @@ impl Placed {
             (Form::Gpu(_), _) => Err(foreign()),
         }
     }
+}
+
+/// Returns the back-end on which matmuls run.
+fn matmul_executor(device: &GpuDevice) -> Executor {
+    device.executor_of([OpClass::Matmul].into_iter())
 }

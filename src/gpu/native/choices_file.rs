@@ -1,4 +1,4 @@
-//! The file in which choices of kernels are kept between processes.
+//! The file in which choices of kernels and measured thresholds are kept between processes.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ impl Gpu {
     /// Loads the choices of a file for shapes without a choice.
     fn adopt_choices_of(&self, path: &Path) {
         let read = cache::read(path).and_then(|text| String::from_utf8(text).ok());
-        self.tuned.adopt(&read.unwrap_or_default());
+        self.adopt_measurements(&read.unwrap_or_default());
     }
 
     pub(in crate::gpu) fn save_choices(&self) {
@@ -26,7 +26,7 @@ impl Gpu {
         // Another device may have measured, too, since this one was made.
         self.adopt_choices_of(path);
         // It is but a cache.
-        if let Err(error) = cache::write(path, self.tuned.text().as_bytes()) {
+        if let Err(error) = cache::write(path, self.measurements().as_bytes()) {
             log::warn!("{} cannot be written: {error}", path.display());
         }
     }

@@ -49,7 +49,7 @@ pub(crate) struct BlockWeights {
     words: Words,
     pub(super) group_len: usize,
     pub(super) least: i8,
-    rows: usize,
+    pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) parts: Vec<Part>,
 }

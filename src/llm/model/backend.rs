@@ -20,6 +20,7 @@ use crate::graph::steps::{
     Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepBackend, StepCache,
     StepPass, TextRows, no_encoders,
 };
+use crate::ops::HalfPrecision;
 pub(super) use adapter::BackendAdapter;
 use join::{groups, join};
 pub(in crate::llm) use sequence::BackendSequence;
@@ -59,10 +60,23 @@ fn layers_at_once(count: usize, tokens: usize, block: usize) -> usize {
     (count * block / (4 * tokens.max(1))).max(1)
 }
 
+/// Returns the matrices of the first layer.
+fn first_layer<'a, W>(layers: &[Vec<Step>], matrices: &'a [Option<W>]) -> Vec<&'a W> {
+    let steps = layers.first().into_iter().flatten().copied();
+    let weights = steps.filter_map(Step::weight);
+    let matrices = weights.filter_map(|weight| matrices[weight.0].as_ref());
+    matrices.collect()
+}
+
 impl<B: ModelBackend> BackendModel<B> {
     /// Returns the tokens that go through the layers at a time.
     pub(super) fn block(&self) -> usize {
         self.block
+    }
+
+    /// Returns whether the back-end multiplies in f16.
+    pub(super) fn half_precision(&self) -> HalfPrecision {
+        self.backend.half_precision()
     }
 
     /// Copies the weights of a model to a GPU.
@@ -86,8 +100,20 @@ impl<B: ModelBackend> BackendModel<B> {
                 Some(gpu.weights(weight.kind, &blocks, weight.cols).await?)
             });
         }
+        Self::checked(gpu, model, matrices).await
+    }
+
+    /// Copies the vectors of a model to a GPU that has its matrices, by number. Checks products in f16 by the matrices of
+    /// the first layer.
+    async fn checked(
+        gpu: &B,
+        model: ModelParts<'_>,
+        matrices: Vec<Option<B::Weights>>,
+    ) -> Result<Self> {
         let (on_gpu, writing) = Self::with_matrices(gpu, model, matrices)?;
         writing.await?;
+        let matrices = first_layer(&on_gpu.layers, &on_gpu.matrices);
+        gpu.check_f16(&matrices).await?;
         Ok(on_gpu)
     }
 

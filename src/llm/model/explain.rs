@@ -49,17 +49,7 @@ impl Model {
             let len: usize = slots.iter().map(|&slot| len(slot)).sum();
             vec![len / self.config.head_len, self.config.head_len]
         };
-        let matrix = match step {
-            Step::Multiply { weight, .. } => Some(&self.weights.matrices[weight.0]),
-            Step::Norm { .. }
-            | Step::AddVector { .. }
-            | Step::Add { .. }
-            | Step::Place { .. }
-            | Step::Attend { .. }
-            | Step::AttendWithin { .. }
-            | Step::Activate(_)
-            | Step::Gelu => None,
-        };
+        let matrix = step.weight().map(|weight| &self.weights.matrices[weight.0]);
         let kernels = <Cpu as StepBackend>::KERNELS;
         let of_encoder = kernels.encoder.unwrap_or_default();
         let (kernel, shape) = match step {

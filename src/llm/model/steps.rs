@@ -103,6 +103,23 @@ pub(super) enum Step {
     Gelu,
 }
 
+impl Step {
+    /// Returns the matrix that the step multiplies by, if there is one.
+    pub(super) fn weight(self) -> Option<WeightId> {
+        match self {
+            Self::Multiply { weight, .. } => Some(weight),
+            Self::Norm { .. }
+            | Self::AddVector { .. }
+            | Self::Add { .. }
+            | Self::Place { .. }
+            | Self::Attend { .. }
+            | Self::AttendWithin { .. }
+            | Self::Activate(_)
+            | Self::Gelu => None,
+        }
+    }
+}
+
 /// The steps of a model.
 #[derive(Debug)]
 pub(super) struct Steps {

@@ -132,9 +132,7 @@ impl Upload {
     pub(in crate::llm) async fn finish(mut self, len: u64) -> Result<Model> {
         self.file.add_pieces(self.pieces, len);
         let mut model = Model::new(self.file, &self.options)?;
-        let (on_gpu, writing) =
-            BackendModel::with_matrices(&self.gpu, model.parts(), self.matrices)?;
-        writing.await?;
+        let on_gpu = BackendModel::checked(&self.gpu, model.parts(), self.matrices).await?;
         model.executor = Executor::Gpu(Arc::new(on_gpu));
         Ok(model)
     }
