@@ -89,7 +89,7 @@ def write_wordpiece(to):
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     all_texts = [*WORDS, "", " ", "Searching the models", "x" * 100, "x" * 101, *texts(60, 1)]
     cases = [{"text": text, "ids": tokenizer.encode(text).ids} for text in all_texts]
-    to.write_text(json.dumps({"vocabulary": stored(vocabulary), "cases": cases}, ensure_ascii=True, indent=0) + "\n")
+    to.write_text(json.dumps({"vocabulary": stored(vocabulary), "cases": cases}, ensure_ascii=True) + "\n")
 
 
 RULES = [("ﬁ", "fi"), ("①", "1"), ("Ａ", "A"), ("A\u030a", "Å"), ("\u00ad", ""), ("\t", " "), ("\u3000", " "), ("…", "...")]
