@@ -69,11 +69,13 @@ impl Gpu {
     }
 
     /// Returns the choices of kernels and the thresholds as text.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn measurements(&self) -> String {
         self.tuned.text() + &self.measured.text()
     }
 
     /// Adds the measurements of such a text to those of this device, which are later.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn adopt_measurements(&self, text: &str) {
         self.tuned.adopt(text);
         self.measured.adopt(text);

@@ -26,8 +26,7 @@ export type ErrorCode =
     | 'SHAPE_OVERFLOW'
     | 'UNBOUND'
     | 'UNSUPPORTED'
-    | 'WGSL'
-    | 'WRONG_RESULTS';
+    | 'WGSL';
 
 /**
  * An error that relampago throws or rejects with. Each entry point and each copy of the package has its own class, but

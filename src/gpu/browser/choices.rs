@@ -1,18 +1,18 @@
-//! Choices of kernels and measured thresholds that the page keeps.
+//! Choices of kernels that the page keeps.
 
 use crate::gpu::context::Gpu;
 use crate::gpu::persist;
 
 impl Gpu {
-    /// Serialises the choices and the thresholds.
+    /// Serialises the choices.
     pub(crate) fn choices(&self) -> Vec<u8> {
-        persist::wrapped(self.measurements().as_bytes())
+        persist::wrapped(self.tuned.text().as_bytes())
     }
 
-    /// Loads serialised choices and thresholds, unless they are damaged.
+    /// Loads serialised choices, unless they are damaged.
     pub(crate) fn adopt_choices(&self, choices: &[u8]) {
         let text = persist::unwrapped(choices).and_then(|text| std::str::from_utf8(text).ok());
-        self.adopt_measurements(text.unwrap_or_default());
+        self.tuned.adopt(text.unwrap_or_default());
     }
 
     /// Does nothing: the page saves them.

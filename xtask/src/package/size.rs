@@ -12,8 +12,8 @@ use std::io::Write;
 
 /// Files that are loaded only with a GPU, for workers, or for chat templates and JSON schemas, and their limits.
 const ON_DEMAND: [(&str, usize); 8] = [
-    ("relampago_shared_simd128.wasm", 320 * 1024),
-    ("relampago_shared_relaxed.wasm", 320 * 1024),
+    ("relampago_shared_simd128.wasm", 360 * 1024),
+    ("relampago_shared_relaxed.wasm", 360 * 1024),
     ("relampago_chat.wasm", 440 * 1024),
     ("shaders.js", 16 * 1024),
     ("workers/create.js", 6 * 1024),
