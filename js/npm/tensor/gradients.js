@@ -31,7 +31,7 @@ export const gradientsOf = (op, loss, nodes) => {
 
 /** Returns a function's value, and the gradients of the nodes that `call` calls it with. */
 export const valueAndGradients = (op, nodes, { call, nodeOf }) => {
-    // Nodes of the function's own: what was computed from the others outside of it is constant.
+    // The function has nodes of its own, so that tensors computed outside of it stay constant.
     const own = nodes.map((node) => record('reshape', [node], node.shape, undefined, node.dtype));
     const value = call(own);
     const loss = nodeOf(value);

@@ -11,7 +11,7 @@ use crate::llm::gguf::invalid;
 /// The number of characters from which on a word is unknown, whatever tokens there are.
 const MOST_CHARACTERS: usize = 100;
 
-/// Characters that are no text. Those that are not assigned may be in a later version of Unicode.
+/// Characters that are no text. Unassigned characters may be text in a later version of Unicode.
 const CONTROL: &str = r"[\p{Cc}\p{Cf}\p{Co}\u{fffd}]";
 /// Accents, after a text's decomposition.
 const ACCENTS: &str = r"\p{Mn}";
