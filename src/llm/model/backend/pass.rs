@@ -1,0 +1,349 @@
+//! The steps of a block of tokens, as they are recorded.
+
+use super::super::rotation::Pairs;
+use super::super::steps::{Slot, Step, VectorId, WeightId};
+use super::super::{Block, BlockRequest, Model, Output, Scaled};
+use super::slots::Slots;
+use super::{BackendModel, BackendSequence, ModelBackend};
+use crate::error::Result;
+use crate::graph::steps::{
+    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepCache, StepPass, TextRows,
+};
+use std::ops::Range;
+
+/// Steps over a block of tokens.
+pub(super) struct Pass<'a, B: ModelBackend> {
+    pub(super) on: &'a BackendModel<B>,
+    pub(super) slots: &'a Slots<B>,
+    pub(super) model: &'a Model,
+    sequence: &'a BackendSequence<B>,
+    pub(super) adapters: &'a [Scaled],
+    texts: &'a [Range<usize>],
+    block: Block,
+    pub(super) recorder: B::Pass<'a>,
+    /// The norm that the next product may compute itself.
+    pending: Option<PendingNorm<'a, B::Buffer>>,
+    /// The heads that the next attention may place itself.
+    heads: Option<HeadPlaces<'a, B::Buffer>>,
+}
+
+/// Returns the first row and the end of each row's text, as words.
+fn bounds(texts: &[Range<usize>]) -> Vec<f32> {
+    let rows = texts
+        .iter()
+        .flat_map(|text| text.clone().map(move |_| text));
+    let words = rows.flat_map(|text| [text.start, text.end]);
+    words.map(|row| f32::from_bits(row as u32)).collect()
+}
+
+/// A norm that is not recorded yet.
+struct PendingNorm<'a, T> {
+    from: Slot,
+    norm: Norm<'a, T>,
+    to: Slot,
+}
+
+impl<'a, B: ModelBackend> Pass<'a, B> {
+    pub(super) fn new(
+        on: &'a BackendModel<B>,
+        slots: &'a Slots<B>,
+        model: &'a Model,
+        sequence: &'a BackendSequence<B>,
+        request: &BlockRequest<'a>,
+        block: Block,
+    ) -> Result<Self> {
+        let BlockRequest {
+            adapters, texts, ..
+        } = *request;
+        let mut recorder = on.backend.sequence_pass(sequence.id)?;
+        if on.angles.is_none() {
+            let rotations = &model.config.rotations;
+            for (rotation, to) in rotations.iter().zip(&slots.angles) {
+                let angles = if texts.is_empty() {
+                    rotation.angles(block.first..block.first + block.tokens)
+                } else {
+                    rotation.angles(texts.iter().flat_map(|text| 0..text.len()))
+                };
+                if !angles.is_empty() {
+                    recorder.write(angles.as_flattened(), to)?;
+                }
+            }
+        }
+        if B::IS_GPU && !texts.is_empty() {
+            recorder.write(&bounds(texts), &slots.bounds)?;
+        }
+        Ok(Self {
+            on,
+            slots,
+            model,
+            sequence,
+            adapters,
+            texts,
+            block,
+            recorder,
+            pending: None,
+            heads: None,
+        })
+    }
+
+    /// Adds the steps from a block's residual to a result.
+    pub(super) fn end(&mut self, block: Block, output: Output) -> Result<()> {
+        self.block = block;
+        self.run(self.model.steps.end(output))?;
+        if output == Output::Normed {
+            return self.normalise();
+        }
+        Ok(())
+    }
+
+    /// Returns a slot with a separate buffer, and the number of elements of the block's rows.
+    pub(super) fn rows(&self, slot: Slot) -> (&'a B::Buffer, usize) {
+        let slots = self.slots;
+        (slots.own(slot), self.block.tokens * slots.len(slot))
+    }
+
+    /// Records the norm that no product computes.
+    fn normalise(&mut self) -> Result<()> {
+        let Some(PendingNorm { from, norm, to }) = self.pending.take() else {
+            return Ok(());
+        };
+        let (slots, tokens) = (self.slots, self.block.tokens);
+        self.recorder
+            .norm(slots.own(from), norm, slots.own(to), tokens)
+    }
+
+    pub(super) fn run(&mut self, steps: &[Step]) -> Result<()> {
+        let mut rest = steps;
+        while let [step, after @ ..] = rest {
+            rest = after;
+            match (*step, after) {
+                (
+                    Step::Multiply {
+                        from,
+                        weight,
+                        to: Slot::Gate,
+                        ..
+                    },
+                    [Step::Activate(activation), after @ ..],
+                ) if self.gates(weight) => {
+                    let product = Product {
+                        gate: Some(*activation),
+                        ..Product::of(self.block.tokens)
+                    };
+                    self.multiply_by(from, weight, Slot::Gated, product)?;
+                    rest = after;
+                }
+                _ => self.step(*step)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the matmul that computes the gates and the gated values can apply the gates, too.
+    fn gates(&self, weight: WeightId) -> bool {
+        let weights = self.on.matrices[weight.0].as_ref();
+        self.adapters.is_empty()
+            && weights.is_some_and(|weights| self.on.backend.gates(weights, self.block.tokens))
+    }
+
+    fn multiply_by(
+        &mut self,
+        from: Slot,
+        weight: WeightId,
+        to: Slot,
+        product: Product,
+    ) -> Result<()> {
+        let on = self.on;
+        let Some(weights) = &on.matrices[weight.0] else {
+            return Ok(());
+        };
+        let pending = self.pending.as_ref();
+        let pending = pending.filter(|_| B::IS_GPU && from == Slot::Normed);
+        let (from, norm) = match pending {
+            Some(PendingNorm { from, norm, .. }) => (*from, Some(*norm)),
+            None => (from, None),
+        };
+        let (from, to) = (self.slots.own(from), self.slots.get(to));
+        if self.adapters.is_empty() {
+            return self.recorder.multiply(from, weights, to, product, norm);
+        }
+        let adapters = self.low_rank_products(weight, to);
+        self.recorder
+            .multiply_adapted(from, weights, to, product, norm, &adapters)
+    }
+
+    fn places(
+        &self,
+        gains: Option<[VectorId; 2]>,
+        rotation: usize,
+        layer: usize,
+    ) -> HeadPlaces<'a, B::Buffer> {
+        let (config, on) = (&self.model.config, self.on);
+        let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
+        let angles = &self.slots.angles[rotation];
+        let rotation = &config.rotations[rotation];
+        HeadPlaces {
+            tokens: self.block.tokens,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_len: config.head_len,
+            position: self.block.first,
+            capacity: config.room(layer),
+            gains: gains.map(|gains| (gains, config.epsilon)),
+            rotation: HeadRotation {
+                angles,
+                pairs: rotation.rotated / 2,
+                neighbours: rotation.pairs == Pairs::Neighbours,
+            },
+            cache_type: config.cache_type,
+        }
+    }
+}
+
+impl<B: ModelBackend> Pass<'_, B> {
+    /// Records a step.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `LimitExceeded` and `DeviceLost`.
+    fn step(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Norm {
+                from,
+                gain,
+                bias,
+                to,
+            } => self.norm(from, gain, bias, to),
+            Step::Multiply {
+                from,
+                weight,
+                to,
+                adds,
+            } => {
+                let product = Product {
+                    adds,
+                    ..Product::of(self.block.tokens)
+                };
+                self.multiply_by(from, weight, to, product)
+            }
+            Step::AddVector { vector, to } => self.add_vector(vector, to),
+            Step::Add { from, to } => self.add(from, to),
+            Step::Place {
+                gains,
+                rotation,
+                layer,
+            } => {
+                self.heads = Some(self.places(gains, rotation, layer));
+                Ok(())
+            }
+            Step::Attend { layer, window } => self.attend(layer, window),
+            Step::AttendWithin { layer } => self.attend_within(layer),
+            Step::Activate(activation) => self.activate(activation),
+            Step::Gelu => {
+                let (slots, from) = (self.slots, Slot::Gate);
+                let len = self.block.tokens * slots.len(from);
+                self.recorder
+                    .gelu(slots.own(from), slots.own(Slot::Gated), len)
+            }
+        }
+    }
+
+    fn norm(&mut self, from: Slot, gain: VectorId, bias: Option<VectorId>, to: Slot) -> Result<()> {
+        let norm = Norm {
+            gain: &self.on.vectors[gain.0],
+            bias: bias.map(|bias| &self.on.vectors[bias.0]),
+            cols: self.slots.len(from),
+            epsilon: self.model.config.epsilon,
+            skipped: match from {
+                Slot::Residual => self.block.skipped,
+                _ => 0,
+            },
+        };
+        // Norms of results are added to the residual; the others precede products.
+        self.pending = Some(PendingNorm { from, norm, to });
+        let is_small = self.block.tokens < self.on.backend.tiled_from();
+        if from == Slot::Residual && bias.is_none() && is_small {
+            return Ok(());
+        }
+        self.normalise()
+    }
+
+    fn add_vector(&mut self, vector: VectorId, to: Slot) -> Result<()> {
+        let slots = self.slots;
+        let vector = (&self.on.vectors[vector.0], slots.len(to));
+        self.recorder.add(vector, slots.get(to), self.block.tokens)
+    }
+
+    fn add(&mut self, from: Slot, to: Slot) -> Result<()> {
+        let slots = self.slots;
+        // One long row.
+        let len = self.block.tokens * slots.len(to);
+        let from = (slots.own(from), len);
+        self.recorder.add(from, (slots.own(to), 0, len), 1)
+    }
+
+    /// Records the attention to a layer's cache, after its heads were placed there.
+    fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
+        let Some(heads) = self.heads.take() else {
+            return Ok(());
+        };
+        let slots = self.slots;
+        let attention = self.attention(layer, window);
+        // Keys and values lie after queries.
+        self.recorder.place_and_attend(
+            slots.own(Slot::Queries),
+            &heads,
+            (
+                slots.own(Slot::Rotated),
+                self.sequence.layers[layer].memory(),
+            ),
+            &attention,
+            &slots.parts,
+            slots.own(Slot::Mixed),
+        )
+    }
+
+    /// Records the attention of each token to its text, after the heads of all were placed in a layer's cache.
+    fn attend_within(&mut self, layer: usize) -> Result<()> {
+        let Some(heads) = self.heads.take() else {
+            return Ok(());
+        };
+        let slots = self.slots;
+        let (queries, cached) = (
+            slots.own(Slot::Rotated),
+            self.sequence.layers[layer].memory(),
+        );
+        self.recorder
+            .place(slots.own(Slot::Queries), &heads, queries, cached)?;
+        let texts = TextRows {
+            rows: self.texts,
+            bounds: &slots.bounds,
+        };
+        let attention = self.attention(layer, None);
+        let mixed = slots.own(Slot::Mixed);
+        self.recorder
+            .attend_within((queries, cached), &attention, texts, mixed)
+    }
+
+    fn attention(&self, layer: usize, window: Option<usize>) -> Attention {
+        let config = &self.model.config;
+        Attention {
+            tokens: self.block.tokens,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_len: config.head_len,
+            position: self.block.first,
+            capacity: config.room(layer),
+            window,
+            scale: config.score_scale(),
+            cache_type: config.cache_type,
+        }
+    }
+
+    fn activate(&mut self, activation: Activation) -> Result<()> {
+        let slots = self.slots;
+        let (gate, hidden) = (slots.own(Slot::Gate), slots.len(Slot::Gate));
+        let to = slots.own(Slot::Gated);
+        let shape = [self.block.tokens, hidden];
+        self.recorder.gate(gate, to, shape, activation)
+    }
+}
