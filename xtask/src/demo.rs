@@ -119,8 +119,7 @@ fn assemble(project: &Project, package: &Path) -> Result<PathBuf> {
 
 /// Writes the cases of the page of conformance, which waits for them.
 fn add_cases(project: &Project, folder: &Path) -> Result<()> {
-    let example = "run --quiet --no-default-features --example conformance_cases".split(' ');
-    let cases = cmd!(project.sh, "cargo").args(example).quiet().read()?;
+    let cases = project.example("conformance_cases", &[])?;
     // Renamed, so that no visitor reads half of it.
     let written = folder.join("cases.json.new");
     fs::write(&written, cases)?;

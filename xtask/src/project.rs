@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use xshell::Shell;
+use xshell::{Shell, cmd};
 
 /// The checkout, and a shell that stands in its root.
 pub(crate) struct Project {
@@ -40,6 +40,15 @@ impl Project {
 
     pub(crate) fn pkg_tests(&self) -> PathBuf {
         self.root.join("pkg-tests")
+    }
+
+    /// Returns the output of one of the crate's examples, which needs no features.
+    pub(crate) fn example(&self, name: &str, arguments: &[&str]) -> Result<String> {
+        let command = cmd!(
+            self.sh,
+            "cargo run --quiet --no-default-features --example {name} -- {arguments...}"
+        );
+        Ok(command.quiet().read()?)
     }
 
     /// The version of `package` that Cargo.lock pins.

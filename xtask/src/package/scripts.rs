@@ -35,11 +35,8 @@ impl Scripts {
     /// Adds the methods that come from the op table and the shaders' text; writes both, and the methods' types, into the
     /// package.
     pub(super) fn add_tables(&self, project: &Project, package: &Path) -> Result<()> {
-        let table = |format: &str| -> Result<String> {
-            let example = "run --quiet --no-default-features --example op_table".split(' ');
-            let table = cmd!(project.sh, "cargo").args(example);
-            Ok(table.args(["--", format]).quiet().read()? + "\n")
-        };
+        let table =
+            |format: &str| -> Result<String> { Ok(project.example("op_table", &[format])? + "\n") };
         fs::write(self.built("ops"), table("js")?)?;
         fs::write(package.join("shaders.js"), table("shaders")?)?;
         Ok(fs::write(package.join("ops.d.ts"), table("d.ts")?)?)
