@@ -14,7 +14,7 @@ use crate::ops::{HalfPrecision, KernelGroup, OpClass};
 use crate::simd;
 use cases::Case;
 
-/// What [`GpuDevice::verify_async`] does about wrong results.
+/// The way in which [`GpuDevice::verify_async`] treats wrong results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnFault {

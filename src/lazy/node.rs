@@ -50,7 +50,7 @@ pub(crate) enum Kind {
     },
     /// Elements of the last axis by their indices.
     Take,
-    /// The same elements, through which no gradient flows.
+    /// The elements of the input as a constant: no gradient flows back to the input.
     StopGradient,
     /// Bytes of words as numbers from 0 to 1; byte `j` of word `i` becomes the element `i · 4 + j`, or `j · stride + i`
     /// where the stride is not 1.
