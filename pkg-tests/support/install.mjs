@@ -29,7 +29,8 @@ export function fresh(name, { below = join(repository, 'target/pkg-tests'), file
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
   // The package depends on nothing; should that change, this fails for want of a network.
-  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball()], { cwd: folder, stdio: 'pipe' });
+  const options = { cwd: folder, stdio: 'pipe', shell: process.platform === 'win32' }; // There npm is a script.
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball()], options);
   const chosen = files ?? readdirSync(app);
   chosen.forEach((file) => cpSync(join(app, file), join(folder, file), { recursive: true }));
   return folder;

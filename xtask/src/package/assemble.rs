@@ -4,7 +4,7 @@ use super::Package;
 use super::entry::Entry;
 use super::scripts::Scripts;
 use crate::project::Project;
-use crate::setup::Tools;
+use crate::setup::{Tools, npm};
 use crate::wasm::{Built, GLUE, Module, require_same_glue};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -84,8 +84,9 @@ fn pack(project: &Project, package: &Package) -> Result<()> {
         .context("the tarball lies in a folder")?;
     let version = project.locked_version("relampago")?;
     let _inside = sh.push_dir(&package.folder);
-    cmd!(sh, "npm pkg set version={version}").quiet().run()?;
-    cmd!(sh, "npm pack --silent --pack-destination {destination}")
+    let npm = npm::script("npm");
+    cmd!(sh, "{npm} pkg set version={version}").quiet().run()?;
+    cmd!(sh, "{npm} pack --silent --pack-destination {destination}")
         .quiet()
         .ignore_stdout()
         .run()?;

@@ -56,7 +56,7 @@ impl Scripts {
         bundles: impl IntoIterator<Item = &'a Bundle>,
         package: &Path,
     ) -> Result<()> {
-        let esbuild = tools.npm_bin.join("esbuild");
+        let esbuild = tools.npm_program("esbuild");
         for bundle in bundles {
             let Bundle {
                 name,

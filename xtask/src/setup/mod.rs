@@ -9,7 +9,7 @@ mod cargo_tool;
 mod debian_rust;
 mod engines;
 mod model;
-mod npm;
+pub(crate) mod npm;
 mod tools;
 mod vulkan;
 mod wasm_target;

@@ -9,6 +9,15 @@ use std::fs;
 use std::path::PathBuf;
 use xshell::cmd;
 
+/// Returns the file that runs npm, or a program of an npm package: on Windows these are scripts.
+pub(crate) fn script(name: &str) -> String {
+    if cfg!(windows) {
+        format!("{name}.cmd")
+    } else {
+        name.to_owned()
+    }
+}
+
 pub(super) struct NpmDependencies<'a> {
     pub(super) project: &'a Project,
     /// The folder, relative to the root of the checkout.
@@ -43,7 +52,8 @@ impl Requirement for NpmDependencies<'_> {
     fn install(&self, progress: &Progress) -> Result<()> {
         let sh = &self.project.sh;
         let _inside = sh.push_dir(self.path(""));
-        progress.run(cmd!(sh, "npm ci"))?;
+        let npm = script("npm");
+        progress.run(cmd!(sh, "{npm} ci"))?;
         Ok(sh.copy_file(self.lock(), self.stamp())?)
     }
 

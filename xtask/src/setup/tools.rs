@@ -1,6 +1,7 @@
 //! The tools that setup found or installed, and their environment.
 
 use super::cargo_tool::CargoTool;
+use super::npm;
 use super::wasm_target::WasmTarget;
 use super::wheel::Wheel;
 use super::{Scope, browser, engines};
@@ -14,7 +15,7 @@ use xshell::{Cmd, cmd};
 pub(crate) struct Tools {
     pub(crate) wasm_pack: PathBuf,
     /// Scripts of npm packages: wasm-opt among them.
-    pub(crate) npm_bin: PathBuf,
+    npm_bin: PathBuf,
     pub(crate) ptxas: PathBuf,
     pub(crate) cargo_deny: PathBuf,
     pub(crate) mdbook: PathBuf,
@@ -58,6 +59,11 @@ impl Tools {
             path,
             wasm_toolchain: WasmTarget { project }.toolchain(),
         })
+    }
+
+    /// Returns a program of the npm packages that the tests install.
+    pub(crate) fn npm_program(&self, name: &str) -> PathBuf {
+        self.npm_bin.join(npm::script(name))
     }
 
     /// Returns cargo's home folder, where it keeps downloads.

@@ -177,7 +177,7 @@ fn clippy(context: &Context) -> Result<()> {
 /// Checks the types of the scripts that have them, and runs the scripts' own tests, which stand beside them.
 fn js(context: &Context) -> Result<()> {
     let Context { project, tools, .. } = context;
-    let (sh, tsc) = (&project.sh, tools.npm_bin.join("tsc"));
+    let (sh, tsc) = (&project.sh, tools.npm_program("tsc"));
     cmd!(sh, "{tsc} --project js").run()?;
     let mut tests = files::list(&project.root.join("js"))?;
     tests.retain(|path| path.to_string_lossy().ends_with(".test.js"));

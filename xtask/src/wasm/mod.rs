@@ -229,7 +229,7 @@ impl Variant {
     }
 
     fn optimise(&self, project: &Project, tools: &Tools, from: &Path, to: &Path) -> Result<()> {
-        let wasm_opt = tools.npm_bin.join("wasm-opt");
+        let wasm_opt = tools.npm_program("wasm-opt");
         let relaxed = self.relaxed.then_some("--enable-relaxed-simd");
         // Engines ignore what a load says of its address, and saying nothing compresses best; but an atomic one must say it.
         let shared = if self.shared {
