@@ -24,6 +24,7 @@ pub(crate) fn error(code: &str, message: &str, cause: &JsValue) -> JsValue {
 }
 
 /// Converts a value that is a whole number below 2³².
+#[cfg(any(feature = "js", feature = "js-llm", feature = "js-ptx"))]
 pub(crate) fn whole(value: &JsValue) -> Option<u32> {
     let valid =
         |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);

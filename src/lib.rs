@@ -26,7 +26,7 @@
 //! - `stream`: answers of language models as a `futures_core::Stream`, by `Generation::into_stream`.
 //! - `serde`: `Serialize` and `Deserialize` for messages, options and results of language models, and for [`Backend`].
 //!
-//! `js`, `js-llm`, `js-chat`, `js-ptx` and `llm-core` are for the npm package.
+//! `js`, `js-llm`, `js-chat`, `js-ptx`, `js-train` and `llm-core` are for the npm package.
 //!
 //! # WebAssembly
 //!
@@ -58,15 +58,24 @@ mod instruction_set;
 mod js;
 #[cfg(all(target_arch = "wasm32", feature = "js-chat"))]
 mod js_chat;
+#[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-train")))]
+mod js_graph;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 mod js_llm;
 #[cfg(all(target_arch = "wasm32", feature = "js-ptx"))]
 mod js_ptx;
 #[cfg(all(
     target_arch = "wasm32",
-    any(feature = "js", feature = "js-llm", feature = "js-ptx")
+    any(
+        feature = "js",
+        feature = "js-llm",
+        feature = "js-ptx",
+        feature = "js-train"
+    )
 ))]
 mod js_shared;
+#[cfg(all(target_arch = "wasm32", feature = "js-train"))]
+mod js_train;
 mod lazy;
 #[cfg(feature = "llm-core")]
 #[cfg_attr(docsrs, doc(cfg(feature = "llm")))]

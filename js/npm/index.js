@@ -6,10 +6,10 @@ import { loader } from '../common/loader.js';
 import './owners.js';
 import { traced } from '../common/stack.js';
 import './streams.js';
+import { extended } from './tensor/extension.js';
 import { remembering } from './tuning.js';
 
 export { Tensor } from './tensor/device.js';
-export { adam, adamw, clipByGlobalNorm, lion, sgd } from './tensor/optimizers.js';
 
 export { moduleUrl } from '../common/instructions.js';
 export { provideShaders } from './shaders_loader.js';
@@ -22,6 +22,16 @@ export {
     cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, rememberShapes, repetition,
     named, namedLater, requireAbortable, traced, unlessAborted,
 } from './core.js';
+
+/** For `relampago/train`; not part of the interface. */
+export { entered } from '../common/stack.js';
+export { extend } from './tensor/extension.js';
+export { PARAMETER, added, bitsOf, described } from './tensor/node.js';
+export { optionsOf } from './tensor/options.js';
+export { leaf } from './tensor/record.js';
+export { enter } from './tensor/scope.js';
+export { failure, shown, sizeOf, text } from './tensor/shape.js';
+export { arrangedTensors, beside } from './tensor/tensor.js';
 
 const { create } = GpuDevice;
 
@@ -50,7 +60,8 @@ GpuDevice.create = traced(async function created(options) {
     try {
         options == null || requireNames(options, OPTIONS);
         options?.policy == null || requireNames(options.policy, POLICY, '`policy`: ');
-        return await remembering(await open(options));
+        const [device] = await Promise.all([open(options), extended()]);
+        return await remembering(device);
     } catch (error) {
         throw explained(error, [], created, 'create');
     }

@@ -1,8 +1,9 @@
 // Compiled, never run: the types of tensors, as `tsc --strict` sees them.
 
 import init, {
-  GpuDevice, Tensor, adam, clipByGlobalNorm, sgd, type DType, type NestedArray, type Optimizer, type OptimizerState,
+  GpuDevice, Tensor, type DType, type NestedArray,
 } from 'relampago';
+import { adam, clipByGlobalNorm, sgd, type Optimizer, type OptimizerState } from 'relampago/train';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}

@@ -92,7 +92,9 @@ function verify(t, results) {
 test('gradients in Node', (t) => {
   const folder = fresh('gradients-node');
   const output = execFileSync('node', ['gradients-node.js'], { cwd: folder, encoding: 'utf8' });
-  verify(t, JSON.parse(output));
+  const results = JSON.parse(output);
+  verify(t, results);
+  assert.match(results.early[0], /^NOT_LOADED gradients: gradients come with `import 'relampago\/train'`/);
 });
 
 describe('gradients in Chromium', () => {
@@ -118,6 +120,7 @@ describe('gradients in Chromium', () => {
 function withPackage(folder) {
   cpSync(join(folder, 'node_modules/relampago'), join(folder, 'relampago'), { recursive: true });
   const page = join(folder, 'gradients-page.js');
-  writeFileSync(page, readFileSync(page, 'utf8').replace("'relampago'", "'./relampago/index.js'"));
+  writeFileSync(page, readFileSync(page, 'utf8').replace("'relampago'", "'./relampago/index.js'")
+    .replace("'relampago/train'", "'./relampago/train/index.js'"));
   return folder;
 }

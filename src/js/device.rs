@@ -214,22 +214,6 @@ impl JsDevice {
         promise(None, Box::pin(async move { work?.await }))
     }
 
-    /// Returns the nodes of gradients, as `tensor/gradients.js` reads them, of a graph as `tensor/node.js` describes it.
-    #[wasm_bindgen(skip_typescript)]
-    pub fn differentiate(words: JsValue) -> Result<Vec<u32>, JsValue> {
-        let words = convert::copied(words, "words");
-        let found = words.and_then(|words| graph::gradients(&words));
-        found.map_err(|error| to_js(&error))
-    }
-
-    /// Returns the nodes of an optimizer's step, as `tensor/optimizers.js` describes it.
-    #[wasm_bindgen(skip_typescript)]
-    pub fn update(words: JsValue) -> Result<Vec<u32>, JsValue> {
-        let words = convert::copied(words, "words");
-        let found = words.and_then(|words| graph::updates(&words));
-        found.map_err(|error| to_js(&error))
-    }
-
     /// Releases the device's memory. Buffers and batches keep what they need until they are
     /// disposed of as well. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {

@@ -47,22 +47,6 @@ macro_rules! define_builders {
             }, )*
             $( |_| Ok(Op::$sop), )*
         ];
-
-        /// The operations in the order of the table.
-        enum Row {
-            $( $vop, )*
-            $( $sop, )*
-        }
-
-        /// Returns the index of an operation in the table; `None` for a custom one and for a matmul with cached weights.
-        pub(super) fn index_of(op: &Op) -> Option<usize> {
-            let row = match op {
-                $( Op::$vop { .. } => Row::$vop, )*
-                $( Op::$sop => Row::$sop, )*
-                Op::Custom(_) | Op::CustomReduce(_) | Op::MatmulCached(_) => return None,
-            };
-            Some(row as usize)
-        }
     };
 }
 for_each_op!(define_builders);

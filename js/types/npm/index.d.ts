@@ -14,7 +14,6 @@ export type {
     Tuning,
 } from './device.js';
 export {
-    type AdamOptions,
     type Argument,
     type Arguments,
     type Axes,
@@ -23,29 +22,20 @@ export {
     type ElementOf,
     type ImageBytes,
     type ImageLayout,
-    type LionOptions,
     type NestedArray,
     type NormalOptions,
     type NormOptions,
     type Operand,
-    type Optimizer,
-    type OptimizerState,
     type PaddingOption,
     type RandomTensors,
     type Range,
     type ReduceOptions,
-    type SgdOptions,
     type TensorConv2dOptions,
     type TensorSource,
     type TensorTree,
     type TensorValues,
     type UniformOptions,
     Tensor,
-    adam,
-    adamw,
-    clipByGlobalNorm,
-    lion,
-    sgd,
 } from './tensor/tensor.js';
 
 export {

@@ -1,4 +1,5 @@
-//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has its own modules.
+//! The entry points of the package: `relampago`, `relampago/train`, `relampago/llm` and `relampago/ptx`. Each has its
+//! own modules.
 
 use crate::wasm::{Module, Variant};
 
@@ -20,7 +21,7 @@ pub(super) struct Entry {
     pub(super) limit: usize,
 }
 
-/// Settings for modules that work on texts, which needs no speed.
+/// Settings for modules that work on texts and graphs, which needs no speed.
 const SMALL: &[&str] = &["profile.wasm.package.relampago.opt-level='z'"];
 
 /// A script that contains everything it imports, except external imports.
@@ -99,8 +100,26 @@ const LANGUAGE_MODELS: &[Bundle] = &[
     NODE,
 ];
 
+/// Errors, tensors and nodes are those of `relampago`.
+const TRAINING: &[Bundle] = &[
+    Bundle {
+        name: "index.js",
+        external: &[
+            ("../npm/index.js", "../index.js"),
+            ("../common/error.js", "../index.js"),
+            ("./error.js", "../index.js"),
+        ],
+        has_threads: false,
+    },
+    Bundle {
+        name: "node.js",
+        external: &[("./index.js", "./index.js")],
+        has_threads: false,
+    },
+];
+
 /// The entries that the page loads come first.
-pub(super) const ENTRIES: [Entry; 3] = [
+pub(super) const ENTRIES: [Entry; 4] = [
     Entry {
         name: "relampago",
         folder: "",
@@ -157,6 +176,22 @@ pub(super) const ENTRIES: [Entry; 3] = [
         copies: &[],
         op_table: false,
         limit: 360 * 1024,
+    },
+    Entry {
+        name: "train",
+        folder: "train",
+        source: "train",
+        modules: &[Module {
+            script: "relampago",
+            import: "train",
+            features: "train",
+            settings: SMALL,
+            variants: &[Variant::TRAIN],
+        }],
+        bundles: TRAINING,
+        copies: &[],
+        op_table: false,
+        limit: 64 * 1024,
     },
     Entry {
         name: "ptx",

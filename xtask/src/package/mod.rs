@@ -55,7 +55,7 @@ pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
     let _lock = lock(project)?;
     let folder = project.target("npm/page");
     project.sh.remove_path(&folder)?;
-    let (page, _) = ENTRIES.split_at(2);
+    let (page, _) = ENTRIES.split_at(3);
     build(project, tools, page, &folder)?;
     Ok(folder)
 }

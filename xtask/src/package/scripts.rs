@@ -128,6 +128,7 @@ fn published_types(types: &str, entry: &Entry, depth: usize) -> String {
     let tables = [("#ops".to_owned(), "ops")];
     let common = "../".repeat(depth + 1) + "common/";
     let types = types.replace(&format!("'{common}"), &format!("'{root}"));
+    let types = types.replace("'../npm/", "'../");
     modules.chain(tables).fold(types, |types, (from, to)| {
         types.replace(&format!("'{from}'"), &format!("'{root}{to}.js'"))
     })

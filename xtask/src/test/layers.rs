@@ -27,6 +27,8 @@ const LAYERS: &[&str] = &[
     "pool",
     "llm",
     "js_shared",
+    "js_graph",
+    "js_train",
     "js",
     "js_chat",
     "js_llm",

@@ -187,7 +187,12 @@ fn js(context: &Context) -> Result<()> {
 }
 
 fn clippy_wasm(context: &Context) -> Result<()> {
-    for features in ["gpu,js,js-llm,js-chat,js-ptx", "js-llm", "js-chat"] {
+    for features in [
+        "gpu,js,js-llm,js-chat,js-ptx,js-train",
+        "js-llm",
+        "js-chat",
+        "js-train",
+    ] {
         let clippy = cmd!(
             context.project.sh,
             "cargo clippy --lib --target wasm32-unknown-unknown

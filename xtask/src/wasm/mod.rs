@@ -145,6 +145,13 @@ impl Variant {
         shared: false,
     };
 
+    /// Adds nodes to graphs, and needs no vectors.
+    pub(crate) const TRAIN: Self = Self {
+        name: "train",
+        relaxed: false,
+        shared: false,
+    };
+
     /// Builds a module of the package's entry `entry`. `sources` stands for everything that the build reads.
     pub(crate) fn build(
         &self,

@@ -1,13 +1,9 @@
 // Optimizers: the module returns the nodes of a step, which it writes once for Rust and JavaScript.
 
-import { GpuDevice } from '../core.js';
-import { entered } from '../../common/stack.js';
-import { PARAMETER, added, bitsOf, described } from './node.js';
-import { optionsOf } from './options.js';
-import { leaf } from './record.js';
-import { enter } from './scope.js';
-import { failure, shown, sizeOf, text } from './shape.js';
-import { Tensor, arrangedTensors, beside } from './tensor.js';
+import {
+    PARAMETER, Tensor, added, arrangedTensors, beside, bitsOf, described, enter, entered, failure, leaf, optionsOf, shown, sizeOf, text,
+} from '../npm/index.js';
+import { update } from '#train';
 
 /** Each rule's number in the module, its moments, and its options: the learning rate, and the numbers of the rule. */
 const RULES = {
@@ -28,7 +24,7 @@ const updated = (rule, numbers, nodes) => {
     const words = new Float32Array(header.length + graph.length);
     words.set(new Float32Array(header.buffer));
     words.set(graph, header.length);
-    return added(GpuDevice.update(words), nodes);
+    return added(update(words), nodes);
 };
 
 /** Returns an option, which must be of the type of its default. */
