@@ -1,7 +1,9 @@
-// Pages remember from one visit to the next which kernels were measured to be the fastest: the page's IndexedDB
-// holds a device's choices, as bytes that know their version, under the adapter's name. Workers do not.
+// Pages remember from one visit to the next which kernels were measured to be the fastest, and from which work on the GPU is
+// faster: the page's IndexedDB holds a device's measurements, as bytes that know their version, under the adapter's name.
+// Workers do not.
 
-import { GpuDevice, RelampagoError, classOf, ops } from './core.js';
+import { requireNames } from '../common/options.js';
+import { GpuDevice, RelampagoError, classOf, invalid, ops } from './core.js';
 import { namedLater } from './methods.js';
 
 const settled = (request) => new Promise((resolve, reject) => {
@@ -27,14 +29,21 @@ async function ask(mode, method, ...args) {
     }
 }
 
-/** The device, with the choices of earlier visits. */
+/** The device, with the measurements of earlier visits. */
 export async function remembering(device) {
     const { adapter } = device.info;
     const kept = adapter && await ask(undefined, 'get', adapter);
     if (classOf(kept) === 'Uint8Array') {
         await device.adoptChoices(kept);
+        await device.refresh?.();
     }
     return device;
+}
+
+/** Stores a device's measurements beside those that others stored meanwhile. */
+async function remember(device) {
+    await remembering(device);
+    await ask('readwrite', 'put', await device.choices(), device.info.adapter);
 }
 
 GpuDevice.prototype.tune = namedLater(GpuDevice, 'device', 'tune', async function (operations, options) {
@@ -55,9 +64,28 @@ GpuDevice.prototype.tune = namedLater(GpuDevice, 'device', 'tune', async functio
         }
     }
     if (tunings.length > 0) {
-        // Beside those that others kept meanwhile.
-        await remembering(this);
-        await ask('readwrite', 'put', await this.choices(), this.info.adapter);
+        await remember(this);
     }
     return tunings;
 }, 1);
+
+GpuDevice.prototype.calibrate = namedLater(GpuDevice, 'device', 'calibrate', async function (options) {
+    const calibration = await this.calibrateNow(options);
+    if (calibration.samples.length > 0) {
+        await remember(this);
+    }
+    return calibration;
+}, 0);
+
+const ON_FAULT = ['turn-off', 'fail'];
+
+GpuDevice.prototype.verify = namedLater(GpuDevice, 'device', 'verify', async function (options) {
+    options == null || requireNames(options, ['onFault', 'signal']);
+    const { onFault = ON_FAULT[0], signal } = options ?? {};
+    if (!ON_FAULT.includes(onFault)) {
+        throw invalid('onFault', onFault, "'turn-off' or 'fail'");
+    }
+    const { cases, turnedOff } = await this.verifyNow(onFault === 'fail', signal && { signal });
+    await this.refresh?.();
+    return { cases: cases.map((one) => ({ ...one, kernels: one.kernels.split(' '), passed: one.error <= one.bound })), turnedOff };
+});

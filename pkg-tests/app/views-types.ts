@@ -1,7 +1,8 @@
 // Compiled, never run: the types of views, caches and custom operations, as `tsc --strict` sees them.
 
 import init, {
-  CustomOp, GpuDevice, TensorView, type CachedWeights, type HalfPrecision, type Partials, type Tuning,
+  CustomOp, GpuDevice, TensorView, type CachedWeights, type Calibration, type HalfPrecision, type Partials, type Policy,
+  type Tuning, type Verification,
 } from 'relampago';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
@@ -35,6 +36,9 @@ export async function everything(signal: AbortSignal, x: Float32Array): Promise<
   exactly<Partials>(await device.tiledReducePartial('min', x, 3, 4));
 
   exactly<Tuning[]>(await device.tune([['matmul', 6, 6, 2, 3, 2]], { signal }));
+  exactly<Calibration>(await device.calibrate({ signal }));
+  exactly<Verification>(await device.verify({ onFault: 'fail', signal }));
+  exactly<Policy>(device.info.policy);
 
   using op = new CustomOp({ name: 'twice', inputs: ['x'], wgsl: '2 * x', function: (x) => 2 * x });
   using batch = device.batch();
@@ -53,6 +57,8 @@ export function wrong(device: GpuDevice, x: Float32Array): void {
   void device.tiledReduce2d('mean', x, 3, 4);
   // @ts-expect-error an operation is a list
   void device.tune(['relu']);
+  // @ts-expect-error there is no such choice
+  void device.verify({ onFault: 'off' });
   // @ts-expect-error a function is missing
   new CustomOp({ name: 'twice', inputs: ['x'], wgsl: '2 * x' });
 }

@@ -71,6 +71,37 @@ async function codes() {
   return [...results, await code([['relu', 4]])];
 }
 
+/** The thresholds of a device before it measures them and after. */
+async function calibrate(options) {
+  const device = await globalThis.relampago.GpuDevice.create(options);
+  const before = device.info.policySource;
+  const calibration = await device.calibrate();
+  const { info, policy } = device;
+  device.dispose();
+  return { before, calibration, info, policy };
+}
+
+/** The thresholds of a device and their origin. */
+async function thresholds(options) {
+  const device = await globalThis.relampago.GpuDevice.create(options);
+  const { policy, policySource } = device.info;
+  device.dispose();
+  return { policy, policySource };
+}
+
+async function verify(options) {
+  const device = await globalThis.relampago.GpuDevice.create(options);
+  const code = (given) => device.verify(given).then(() => 'no error', ({ code }) => code);
+  const { cases, turnedOff } = await device.verify();
+  const codes = [
+    await code({ onFault: 'fail' }), await code({ onFault: 'off' }), await code({ onFalt: 'fail' }),
+    await code({ signal: AbortSignal.abort() }),
+  ];
+  const { info } = device;
+  device.dispose();
+  return { cases, turnedOff, codes: [...codes, await code()], info };
+}
+
 /** Whether a database of that name which is somebody else's can be deleted while there is a device. */
 async function anothers() {
   const settled = (request) => new Promise((resolve) => {
@@ -125,4 +156,46 @@ export async function verifyTuning(context, url) {
     'DISPOSED',
   ]);
   assert.equal(await visit(context, url, anothers), 'deleted');
+}
+
+export async function verifyCalibration(context, url) {
+  const gpu = { backend: 'gpu' };
+  const { before, calibration, info, policy } = await visit(context, url, calibrate, gpu);
+  assert.equal(before, 'default');
+  for (const [name, threshold] of Object.entries(calibration.policy)) {
+    const samples = calibration.samples.filter((sample) => sample.class === name);
+    assert.ok(samples.length > 0, name);
+    const faster = samples.filter(({ gpu, simd }) => gpu < simd);
+    assert.equal(threshold, Math.min(...faster.map(({ work }) => work)), name);
+  }
+  assert.equal(info.policySource, 'measured');
+  assert.deepEqual(info.policy, calibration.policy);
+  assert.deepEqual(policy, calibration.policy);
+  const measured = { policy, policySource: 'measured' };
+  assert.deepEqual(await visit(context, url, thresholds, gpu), measured);
+  assert.deepEqual(await visit(context, url, thresholds, { ...gpu, worker: true }), measured);
+  const given = await visit(context, url, thresholds, { ...gpu, policy: { matmul: 7 } });
+  assert.deepEqual([given.policySource, given.policy.matmul], ['given', 7]);
+  await visit(context, url, damage);
+  assert.equal((await visit(context, url, thresholds, gpu)).policySource, 'default');
+  // The worker's device stores its own beside none, and knows them at once.
+  const remote = await visit(context, url, calibrate, { ...gpu, worker: true });
+  assert.deepEqual([remote.info.policy, remote.policy], Array(2).fill(remote.calibration.policy));
+  const none = await visit(context, url, calibrate, { backend: 'simd' });
+  assert.deepEqual([none.calibration.samples, none.info.policySource], [[], 'default']);
+}
+
+export async function verifyChecks(context, url) {
+  const codes = ['no error', 'INVALID_ARGUMENT', 'INVALID_ARGUMENT', 'ABORTED', 'DISPOSED'];
+  for (const worker of [false, true]) {
+    const checked = await visit(context, url, verify, { backend: 'gpu', worker });
+    assert.ok(checked.cases.length > 20);
+    for (const { operation, kernels, error, bound, passed } of checked.cases) {
+      assert.ok(passed && error <= bound && kernels.every((name) => name), `${operation}: ${error}`);
+    }
+    assert.deepEqual([checked.turnedOff, checked.info.turnedOff], [[], []]);
+    assert.deepEqual(checked.codes, codes);
+  }
+  const onSimd = await visit(context, url, verify, { backend: 'simd' });
+  assert.deepEqual([onSimd.cases, onSimd.turnedOff, onSimd.codes], [[], [], codes]);
 }

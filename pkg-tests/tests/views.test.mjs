@@ -9,7 +9,7 @@ import { launch } from '../support/browser.mjs';
 import { inBrowser } from '../support/in-browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { serve } from '../support/serve.mjs';
-import { verifyTuning } from '../support/tuning.mjs';
+import { verifyCalibration, verifyChecks, verifyTuning } from '../support/tuning.mjs';
 import { verifyViews } from '../support/verify-views.mjs';
 
 const PAGES = ['views-page.js', 'tuning-page.js'];
@@ -27,16 +27,22 @@ function withPackage(folder) {
 inBrowser('views and caches', withPackage, { pages: ['views.html'] });
 
 describe('tuning, visit by visit', () => {
-  test('what was measured is remembered', async () => {
-    const server = await serve(withPackage(fresh('tuning')));
-    const browser = await launch();
-    try {
-      await verifyTuning(await browser.newContext(), `${server.url}/tuning.html`);
-    } finally {
-      await browser.close();
-      server.close();
-    }
-  });
+  for (const [name, verify] of [
+    ['kernels that were measured are remembered', verifyTuning],
+    ['thresholds that were measured are remembered', verifyCalibration],
+    ['checks of the GPU pass', verifyChecks],
+  ]) {
+    test(name, async () => {
+      const server = await serve(withPackage(fresh('tuning')));
+      const browser = await launch();
+      try {
+        await verify(await browser.newContext(), `${server.url}/tuning.html`);
+      } finally {
+        await browser.close();
+        server.close();
+      }
+    });
+  }
 });
 
 describe('views and caches in node', () => {

@@ -1,6 +1,8 @@
 //! Tests of kernels that are chosen by the properties of the adapter, on any adapter.
 
+#[cfg(feature = "llm-core")]
 mod attention;
+#[cfg(feature = "llm-core")]
 mod blocks;
 mod calibrate;
 mod choices;

@@ -11,6 +11,7 @@ use super::error::{Work, begun, promise, to_js};
 use super::graph;
 use super::ops;
 use super::simd;
+use super::tuning::turned_off;
 use super::types::*;
 use crate::batch::GpuCommandBatch;
 use crate::device::buffer::DeviceBuffer;
@@ -39,8 +40,13 @@ impl JsDevice {
         let work = async move {
             let builder = GpuDevice::builder().backend(backend(&get(&options, "backend"))?);
             let builder = builder.half_precision(convert::flag(&options, "halfPrecision")?);
-            let policy = convert::policy(&get(&options, "policy"))?;
-            Ok(Self::from(builder.policy(policy).build_async().await?).into())
+            let policy = get(&options, "policy");
+            let builder = if policy.is_undefined() || policy.is_null() {
+                builder
+            } else {
+                builder.policy(convert::policy(&policy)?)
+            };
+            Ok(Self::from(builder.build_async().await?).into())
         };
         promise(Some(abort.unchecked_ref()), Box::pin(work)).unchecked_into()
     }
@@ -89,6 +95,9 @@ impl JsDevice {
             info.max_buffer_len.map(|len| len as f64),
         );
         set(&object, "halfPrecision", info.half_precision.name());
+        set(&object, "policy", convert::policy_to_js(info.policy));
+        set(&object, "policySource", info.policy_source.name());
+        set(&object, "turnedOff", turned_off(&info.turned_off));
         Ok(object.unchecked_into())
     }
 

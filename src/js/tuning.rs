@@ -1,13 +1,14 @@
-//! Measurement of the fastest kernels. `full/page.js` persists the choices.
+//! Measurements and checks of a GPU. `tuning.js` persists the measurements.
 
-use js_sys::{Array, Promise};
+use js_sys::{Array, Object, Promise};
 use wasm_bindgen::prelude::*;
 
-use super::convert::Parameter;
+use super::convert::{self, Parameter, set};
 use super::device::JsDevice;
 use super::error::promise;
 use super::ops;
 use super::types::*;
+use crate::device::{OnFault, TurnedOff};
 
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {
@@ -34,6 +35,58 @@ impl JsDevice {
         promise(abort.as_ref(), Box::pin(work))
     }
 
+    /// Measures the thresholds of the policy.
+    #[wasm_bindgen(skip_typescript, js_name = calibrateNow)]
+    pub fn calibrate_now(&self, abort: Option<AbortOptions>) -> Promise {
+        let device = self.handle();
+        let work = async move {
+            let calibration = device?.calibrate_async().await?;
+            let samples = Array::new();
+            for sample in calibration.samples {
+                let object = Object::new();
+                set(&object, "class", sample.class.name());
+                set(&object, "work", sample.work as f64);
+                set(&object, "gpu", sample.gpu);
+                set(&object, "simd", sample.simd);
+                samples.push(&object);
+            }
+            let object = Object::new();
+            set(&object, "policy", convert::policy_to_js(calibration.policy));
+            set(&object, "samples", samples);
+            Ok(object.into())
+        };
+        promise(abort.as_ref(), Box::pin(work))
+    }
+
+    /// Checks the GPU's results. A fault is an error if `fails`, and turned off otherwise.
+    #[wasm_bindgen(skip_typescript, js_name = verifyNow)]
+    pub fn verify_now(&self, fails: bool, abort: Option<AbortOptions>) -> Promise {
+        let device = self.handle();
+        let on_fault = if fails {
+            OnFault::Fail
+        } else {
+            OnFault::TurnOff
+        };
+        let work = async move {
+            let verification = device?.verify_async(on_fault).await?;
+            let cases = Array::new();
+            for case in verification.cases {
+                let object = Object::new();
+                set(&object, "operation", case.op);
+                set(&object, "class", case.class.name());
+                set(&object, "kernels", case.kernels.join(" "));
+                set(&object, "error", case.error);
+                set(&object, "bound", case.bound);
+                cases.push(&object);
+            }
+            let object = Object::new();
+            set(&object, "cases", cases);
+            set(&object, "turnedOff", turned_off(&verification.turned_off));
+            Ok(object.into())
+        };
+        promise(abort.as_ref(), Box::pin(work))
+    }
+
     /// Serialises all choices.
     #[wasm_bindgen(skip_typescript)]
     pub fn choices(&self) -> Result<Vec<u8>, JsValue> {
@@ -43,7 +96,21 @@ impl JsDevice {
     /// Loads serialised choices, unless they are damaged.
     #[wasm_bindgen(skip_typescript, js_name = adoptChoices)]
     pub fn adopt_choices(&self, choices: &[u8]) -> Result<(), JsValue> {
-        self.get()?.executor().adopt_choices(choices);
+        let device = self.get()?;
+        device.executor().adopt_choices(choices);
+        device.adopt_thresholds();
         Ok(())
     }
+}
+
+/// Returns an array of objects that say what is off, and why.
+pub(super) fn turned_off(all: &[TurnedOff]) -> Array {
+    let array = Array::new();
+    for TurnedOff { what, reason } in all {
+        let object = Object::new();
+        set(&object, "what", *what);
+        set(&object, "reason", reason.as_str());
+        array.push(&object);
+    }
+    array
 }

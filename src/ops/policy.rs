@@ -118,6 +118,18 @@ pub enum PolicySource {
     Given,
 }
 
+impl PolicySource {
+    /// Returns the name in JavaScript.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Measured => "measured",
+            Self::Given => "given",
+        }
+    }
+}
+
 impl Default for Policy {
     /// Returns the policy with 2²² multiply–adds for matmuls and convolutions, and [`Policy::NEVER`] for all
     /// other classes. Measured by `cargo xtask bench` on a discrete GPU (NVIDIA H200 on Vulkan), then one core with

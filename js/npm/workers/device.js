@@ -50,6 +50,13 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         this.#info = { ...info, worker: !this.#here, ...(threadsReason && { threadsReason }) };
     }
 
+    /** Asks the worker for the information that measurements and checks have changed. */
+    async refresh() {
+        const [info, policy] = await Promise.all([this.handle.call('info'), this.handle.call('policy')]);
+        this.#policy = policy;
+        this.#info = { ...this.#info, ...info, worker: this.#info.worker };
+    }
+
     get backend() {
         return this.info.backend;
     }
@@ -145,7 +152,15 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         return this.handle.link && this.#again(options);
     }
 }
-forward(RemoteDevice.prototype, { tiledReduce2d: 4, tiledReducePartial: 4, tuneOne: 2, adoptChoices: 1, choices: 0 });
+forward(RemoteDevice.prototype, {
+    tiledReduce2d: 4,
+    tiledReducePartial: 4,
+    tuneOne: 2,
+    calibrateNow: 0,
+    verifyNow: 1,
+    adoptChoices: 1,
+    choices: 0,
+});
 
 owned(
     RemoteDevice,

@@ -1,4 +1,4 @@
-import type { AbortOptions, Conv2dOptions } from '#computing';
+import type { AbortOptions, Conv2dOptions, Policy } from '#computing';
 
 /**
  * The shape and options of a convolution layer, which convolves `batch` images of several channels with `filters` filters.
@@ -113,7 +113,70 @@ export type HalfPrecision =
     /** The adapter's subgroups do not have the 32 invocations that the kernel needs. */
     | 'subgroup-size'
     /** The adapter's workgroups have too little memory or too few invocations for the kernel. */
-    | 'workgroup-limits';
+    | 'workgroup-limits'
+    /** `verify` found that this GPU's results in f16 are wrong. */
+    | 'wrong-results';
+
+/** A class of operations: a threshold of the policy holds for all of them. */
+export type OperationClass = keyof Policy;
+
+/** The times of one operation from and to arrays, in seconds. */
+export interface CalibrationSample {
+    readonly class: OperationClass;
+    /** The operation's work, in the units of `Policy`. */
+    readonly work: number;
+    /** The time on the GPU, with the copies to it and back. */
+    readonly gpu: number;
+    readonly simd: number;
+}
+
+/** The thresholds that `calibrate` measured. */
+export interface Calibration {
+    /** The thresholds; `Infinity` for a class that was not faster on the GPU. */
+    readonly policy: Policy;
+    /** The measurements; none on SIMD. */
+    readonly samples: readonly CalibrationSample[];
+}
+
+/** The options of `verify`. */
+export interface VerifyOptions extends AbortOptions {
+    /**
+     * What happens where the GPU gives wrong results: `'turn-off'` (the default) turns the kernels off, `'fail'` rejects with
+     * code `WRONG_RESULTS` and turns nothing off.
+     */
+    onFault?: 'turn-off' | 'fail' | undefined;
+}
+
+/** An operation that `verify` checked. */
+export interface VerifiedCase {
+    readonly operation: string;
+    readonly class: OperationClass;
+    /** The names of the kernels on the GPU. */
+    readonly kernels: readonly string[];
+    /**
+     * The largest difference from the result on SIMD, as a part of the largest value; for sums of products, of the largest sum
+     * of their absolute values. Infinite if the browser refused a kernel.
+     */
+    readonly error: number;
+    /** The largest error that the stated accuracies allow. */
+    readonly bound: number;
+    readonly passed: boolean;
+}
+
+/** Kernels that `verify` turned off. */
+export interface TurnedOff {
+    /** `'f16'` if kernels in `f32` took over, otherwise the class of operations that runs on SIMD. */
+    readonly what: 'f16' | OperationClass;
+    readonly reason: string;
+}
+
+/** The report of `verify`. */
+export interface Verification {
+    /** The operations that were checked, before anything was turned off; none on SIMD. */
+    readonly cases: readonly VerifiedCase[];
+    /** The kernels that this check turned off. */
+    readonly turnedOff: readonly TurnedOff[];
+}
 
 declare module '#computing' {
     interface DeviceOptions {
@@ -128,6 +191,12 @@ declare module '#computing' {
     }
     interface DeviceInfo {
         readonly halfPrecision: HalfPrecision;
+        /** The thresholds from which single operations run on the GPU. */
+        readonly policy: Policy;
+        /** The origin of the thresholds: `'measured'` by `calibrate`, or `'given'` as an option. */
+        readonly policySource: 'default' | 'measured' | 'given';
+        /** The kernels that `verify` turned off. */
+        readonly turnedOff: readonly TurnedOff[];
     }
     namespace GpuDevice {
         /** The same as `GpuDevice.create`. */
@@ -149,5 +218,19 @@ declare module '#computing' {
          * `await device.tune([['matmul', 512 * 256, 256 * 64, 512, 256, 64]])`
          */
         tune(operations: readonly TuneOperation[], abort?: AbortOptions): Promise<Tuning[]>;
+        /**
+         * Measures from which work on this GPU is faster than this CPU with its threads, for one operation of each class of the
+         * policy: the most work of each class, and less where the GPU gains, until 0.8 seconds are over. The device uses the
+         * thresholds from then on, unless the option `policy` was given, and so do later devices with the same adapter, CPU, threads and version of this package, also
+         * after the page is loaded again.
+         */
+        calibrate(abort?: AbortOptions): Promise<Calibration>;
+        /**
+         * Runs some twenty operations on the GPU and on SIMD, and compares the results within the stated accuracies. The inputs
+         * show known silent faults of GPUs and drivers. What fails is turned off: matmuls in f16 are replaced by `f32`, and if
+         * an operation still fails, all of its class run on SIMD. `info.turnedOff` has the reasons. Programs that were compiled
+         * before reject with `WRONG_RESULTS` if an operation of theirs is of such a class.
+         */
+        verify(options?: VerifyOptions): Promise<Verification>;
     }
 }

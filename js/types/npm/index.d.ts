@@ -5,13 +5,20 @@ export { default } from '../common/base.js';
 export type {
     AttentionOptions,
     AxisFold,
+    Calibration,
+    CalibrationSample,
     ConvLayerOptions,
     HalfPrecision,
+    OperationClass,
     RearrangeOptions,
     ReduceAxisOptions,
     RopeOptions,
     TuneOperation,
     Tuning,
+    TurnedOff,
+    Verification,
+    VerifiedCase,
+    VerifyOptions,
 } from './device.js';
 export {
     type Argument,
