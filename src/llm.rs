@@ -45,6 +45,7 @@ mod forward_pass;
 mod generate;
 mod generation;
 mod gguf;
+mod guesses;
 mod incoming_model;
 mod inspect;
 mod language_model;

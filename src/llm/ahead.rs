@@ -74,6 +74,11 @@ impl Ahead {
         Ok(next)
     }
 
+    /// Returns whether no token is chosen yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
     /// Returns the number of tokens to choose now: those of [`WAIT`], but at most twice as many as last time.
     fn count(&self, most: usize) -> usize {
         let count = self

@@ -3,6 +3,7 @@
 use super::ahead::Ahead;
 use super::answer_text::AnswerText;
 use super::chat::{Constraint, forbid};
+use super::guesses::Guesses;
 use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{MOST_CHOICES, Wanted};
 use super::sampling::{Sampler, Sampling, require_token};
@@ -38,6 +39,9 @@ pub struct GenerateOptions {
     /// The number of likeliest tokens whose log-probabilities are reported beside that of each chosen token. `Some(0)`
     /// reports those of the chosen tokens only, `None` reports nothing.
     pub logprobs: Option<usize>,
+    /// Whether tokens are guessed from what the text has had before, and checked several in one pass, while that is faster.
+    /// The answer is the one without guesses, up to the rounding of passes over several tokens.
+    pub guess: bool,
 }
 
 impl Default for GenerateOptions {
@@ -50,6 +54,7 @@ impl Default for GenerateOptions {
             json_schema: None,
             lora: Vec::new(),
             logprobs: None,
+            guess: true,
         }
     }
 }
@@ -110,6 +115,12 @@ impl GenerateOptions {
             logprobs: Some(logprobs),
             ..self
         }
+    }
+
+    /// Returns the options with or without guesses.
+    #[must_use]
+    pub fn with_guess(self, guess: bool) -> Self {
+        Self { guess, ..self }
     }
 }
 
@@ -181,9 +192,10 @@ pub(crate) struct Generator<S> {
     wanted: Wanted,
     /// Whether the back-end chooses tokens after the first.
     is_ahead: bool,
-    /// This result for the last token that was read; empty until the prompt has been read.
+    /// This result for the last token that was read, or all logits after a guess; empty until the prompt has been read.
     logits: Vec<f32>,
     ahead: Ahead,
+    guesses: Guesses,
     text: AnswerText,
     /// The tokens of the answer. The last one may not be in the sequence yet.
     generated: Vec<u32>,
@@ -203,6 +215,8 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         mut options: GenerateOptions,
     ) -> Result<Self> {
         options.sampling.check(model.model.vocabulary())?;
+        // Of one token nothing is to guess.
+        options.guess &= model.model.vocabulary() > 1;
         let after = std::mem::take(&mut options.after);
         for &token in &after {
             require_token("after", token, model.model.vocabulary())?;
@@ -230,6 +244,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
             options,
             logits: Vec::new(),
             ahead: Ahead::default(),
+            guesses: Guesses::default(),
             generated: Vec::new(),
             unread: None,
             resumed: after.len(),
@@ -264,6 +279,11 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
     /// The probabilities of the new tokens, if they were requested.
     pub(crate) fn logprobs(&self) -> &[TokenLogprobs] {
         &self.logprobs
+    }
+
+    /// The number of tokens that were guessed right.
+    pub(crate) fn guessed(&self) -> usize {
+        self.guesses.right()
     }
 
     /// Why generation ended, if it has.
@@ -304,12 +324,24 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
 
     /// Reads the last token of the answer. Returns the next one if the back-end chose it; else there are its logits.
     async fn read_answer(&mut self, model: &LanguageModel, token: u32) -> Result<Option<u32>> {
+        if let Some(logits) = self.guesses.take(token) {
+            self.sequence.advance(token);
+            self.logits = logits;
+            return Ok(None);
+        }
+        let read = self.sequence.tokens().len();
+        let room = model.context_length().saturating_sub(read);
+        let left = self.options.max_tokens.saturating_sub(self.generated.len());
+        let most = room.min(left);
+        if self.options.guess
+            && self.ahead.is_empty()
+            && self.read_guesses(model, token, most).await?
+        {
+            return Ok(None);
+        }
         if self.is_ahead {
-            let read = self.sequence.tokens().len();
-            let room = model.context_length().saturating_sub(read);
-            let left = self.options.max_tokens.saturating_sub(self.generated.len());
             self.find_allowed()?;
-            let limits = (self.allowed.as_deref(), room.min(left));
+            let limits = (self.allowed.as_deref(), most);
             let (sequence, sampler) = (&mut *self.sequence, &mut self.sampler);
             let next = self
                 .ahead
@@ -321,6 +353,30 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         }
         self.logits = self.sequence.read(model, &[token], self.wanted).await?;
         Ok(None)
+    }
+
+    /// Guesses the tokens after the last one of an answer, which may have `most` more, and reads all of them. Returns whether
+    /// there was a guess; then there are the logits after the token.
+    async fn read_guesses(
+        &mut self,
+        model: &LanguageModel,
+        token: u32,
+        most: usize,
+    ) -> Result<bool> {
+        let most = most.min(model.model.block()).saturating_sub(1);
+        let mut tokens = self.sequence.tokens().to_vec();
+        let read = tokens.len();
+        tokens.push(token);
+        let guesses = self.guesses.after(&tokens, most, model.model.pass_cost());
+        tokens.extend(guesses);
+        let block = &tokens[read..];
+        if block.len() == 1 {
+            return Ok(false);
+        }
+        let logits = self.sequence.read(model, block, Wanted::All).await?;
+        self.sequence.rewind(read + 1)?;
+        self.logits = self.guesses.store(&block[1..], &logits);
+        Ok(true)
     }
 
     /// Finds the tokens that the constraint allows next, unless they are known.
@@ -337,8 +393,9 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         if let Some(allowed) = &self.allowed {
             forbid(allowed, &mut self.logits);
         }
-        Ok(match self.wanted {
-            Wanted::Largest => self.logits.first().map_or(0, |&index| index as u32),
+        // One value is the index of the largest logit.
+        Ok(match *self.logits {
+            [index] if self.wanted == Wanted::Largest => index as u32,
             _ => self
                 .sampler
                 .choose(&mut self.logits, self.sequence.tokens()),

@@ -58,6 +58,11 @@ impl<'a> Generation<'a> {
         self.generator.logprobs()
     }
 
+    /// The number of these tokens that were guessed from earlier text: see [`GenerateOptions::guess`].
+    pub fn guessed_tokens(&self) -> usize {
+        self.generator.guessed()
+    }
+
     /// Why generation ended, if it has.
     pub fn finish_reason(&self) -> Option<FinishReason> {
         self.generator.finished()
