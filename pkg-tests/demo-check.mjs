@@ -1,11 +1,13 @@
-// The demo page in every engine, on SIMD and where the engine has a GPU on WebGPU: every value of every
-// filter, and every pixel shown, against a convolution in doubles that shares no code with the page.
-// Then the page of conformance, on which every case must hold.
+// The site's pages in every engine. The page of filters, on SIMD and where the engine has a GPU on WebGPU: every value of
+// every filter, and every pixel shown, against a convolution in doubles that shares no code with the page.
+// Then the page of conformance, on which every case must hold, and the samples of the guides, which must print what they
+// state.
 // `node demo-check.mjs URL` prints one line of JSON and fails on any difference or complaint.
 
 import { deflateSync } from 'node:zlib';
 import { ENGINES, TITLES, launch } from './support/browser.mjs';
 import { ran } from './support/ran.mjs';
+import { runGuides } from './support/run-buttons.mjs';
 import { relay } from './support/serve.mjs';
 
 const [url] = process.argv.slice(2);
@@ -48,6 +50,9 @@ async function inEngine(engine) {
     const cases = await conformance(browser, server.url, hasGpu);
     report.backends.push({ engine, ...cases });
     ran(TITLES[engine], 'conformance', { version: browser.version(), ...cases });
+    const samples = await withoutComplaints(browser, (page) => runGuides(page, server.url));
+    report.backends.push({ engine, samples });
+    ran(TITLES[engine], 'guides', { version: browser.version() });
   } finally {
     await browser.close();
     server.close();
@@ -121,12 +126,26 @@ async function conformance(browser, url, hasGpu) {
   return { cases: devices[1][1], operations: shown.length };
 }
 
+/** What `check` returns of a new page, which must not complain. */
+async function withoutComplaints(browser, check) {
+  const page = await browser.newPage();
+  const complaints = listen(page);
+  const result = await check(page);
+  ensure(complaints.length === 0, `a page complained: ${complaints.join('; ')}`);
+  await page.close();
+  return result;
+}
+
 /** Violations of the content security policy reach the console as errors. */
 function listen(page) {
   const complaints = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(String(error)));
-  page.on('requestfailed', (request) => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText;
+    // The next page cancels what the one before still loads, such as its icon.
+    reason === 'net::ERR_ABORTED' || complaints.push(`${request.url()}: ${reason}`);
+  });
   return complaints;
 }
 
