@@ -1,7 +1,7 @@
 // The site's pages in every engine. The page of filters, on SIMD and where the engine has a GPU on WebGPU: every value of
 // every filter, and every pixel shown, against a convolution in doubles that shares no code with the page.
-// Then the page of conformance, on which every case must hold, and the samples of the guides, which must print what they
-// state.
+// Then the page of conformance, on which every case must hold; the first page and the playground; and the samples of the
+// guides, which must print what they state.
 // `node demo-check.mjs URL` prints one line of JSON and fails on any difference or complaint.
 
 import { deflateSync } from 'node:zlib';
@@ -9,6 +9,7 @@ import { ENGINES, TITLES, launch } from './support/browser.mjs';
 import { ran } from './support/ran.mjs';
 import { runGuides } from './support/run-buttons.mjs';
 import { relay } from './support/serve.mjs';
+import { verifyLanding, verifyOnPhone, verifyPlayground } from './support/site-pages.mjs';
 
 const [url] = process.argv.slice(2);
 const BACKENDS = { gpu: 'webgpu', simd: 'simd' };
@@ -50,9 +51,16 @@ async function inEngine(engine) {
     const cases = await conformance(browser, server.url, hasGpu);
     report.backends.push({ engine, ...cases });
     ran(TITLES[engine], 'conformance', { version: browser.version(), ...cases });
-    const samples = await withoutComplaints(browser, (page) => runGuides(page, server.url));
-    report.backends.push({ engine, samples });
+    const pages = await withoutComplaints(browser, async (page) => ({
+      pixels: await verifyLanding(page, server.url),
+      examples: await verifyPlayground(page, server.url),
+      samples: await runGuides(page, server.url),
+    }));
+    report.backends.push({ engine, ...pages });
     ran(TITLES[engine], 'guides', { version: browser.version() });
+    if (engine === 'chromium') {
+      await verifyOnPhone(browser, server.url);
+    }
   } finally {
     await browser.close();
     server.close();
@@ -62,7 +70,7 @@ async function inEngine(engine) {
 /** Whether the page can have a GPU; where not, it must say so and use SIMD. */
 async function hasAdapter(browser, url) {
   const page = await browser.newPage();
-  await page.goto(`${url}/?backend=gpu`);
+  await page.goto(`${url}/filters.html?backend=gpu`);
   await page.evaluate(() => globalThis.relampagoDemo.ready);
   const [adapter, backend, notice] = await page.evaluate(async () => [
     Boolean(await navigator.gpu?.requestAdapter()),
@@ -79,7 +87,7 @@ async function onBackend(browser, url, backend, hasGpu) {
   const complaints = listen(page);
   // Other browsers' devices stay their own.
   await page.addInitScript?.(keepDevices);
-  await page.goto(new URL(`?backend=${backend}`, url).href);
+  await page.goto(new URL(`filters.html?backend=${backend}`, url).href);
   await page.evaluate(() => globalThis.relampagoDemo.ready);
   const info = await page.evaluate(() => ({ ...globalThis.relampagoDemo.info }));
   const wrong = info.backend !== BACKENDS[backend];
