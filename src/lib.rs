@@ -105,8 +105,8 @@ pub use gpu::shaders;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
 pub use lazy::{
-    Axes, Border, ConvOptions, Operand, Optimizer, OptimizerState, Slice, Tensor, Tensors,
-    clip_by_global_norm,
+    Axes, Border, ConvOptions, Interpolation, Operand, Optimizer, OptimizerState, PoolOptions,
+    Slice, Tensor, Tensors, clip_by_global_norm,
 };
 pub use ops::ConvLayer;
 pub use ops::HalfPrecision;

@@ -97,7 +97,7 @@ impl Tensor {
     }
 }
 
-fn matmul(a: &Arc<Node>, b: &Arc<Node>) -> Result<Arc<Node>> {
+pub(super) fn matmul(a: &Arc<Node>, b: &Arc<Node>) -> Result<Arc<Node>> {
     check_inner(a, b)?;
     let left = if a.shape.len() == 1 {
         with_front_axis(a)
