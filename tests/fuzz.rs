@@ -141,6 +141,11 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::CumsumRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::CumprodRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgsortRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, len)| Op::FftRows { rows, len }),
+        1 => (dim(), 0..9u32).prop_map(|(rows, k)| Op::FftRows { rows, len: 1 << k }),
         2 => rearrange().prop_map(|options| Op::Rearrange { options }),
         2 => reduce_axis().prop_map(|options| Op::ReduceAxis { options }),
         1 => (dim(), dim(), dim())
@@ -200,9 +205,13 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
         | Op::LogSoftmaxRows { rows, cols }
         | Op::ArgmaxRows { rows, cols }
         | Op::TopKRows { rows, cols, .. }
+        | Op::CumsumRows { rows, cols }
+        | Op::CumprodRows { rows, cols }
+        | Op::ArgsortRows { rows, cols }
         | Op::Transpose { rows, cols } => {
             vec![area(rows, cols)]
         }
+        Op::FftRows { rows, len } => vec![area(area(rows, len), 2)],
         Op::Matmul { m, k, n }
         | Op::MatmulWith {
             options: Matmul { m, k, n, .. },

@@ -281,6 +281,10 @@ fn described(kind: &Kind) -> Result<(u32, Vec<u32>)> {
                 Rows::LogSoftmax => (8, 0.0),
                 Rows::LayerNorm { epsilon } => (9, epsilon),
                 Rows::RmsNorm { epsilon } => (10, epsilon),
+                Rows::Cumsum => (20, 0.0),
+                Rows::Cumprod => (21, 0.0),
+                Rows::Argsort => (22, 0.0),
+                Rows::Fft => (23, 0.0),
             };
             (number, vec![*axis as u32, epsilon.to_bits()])
         }
@@ -321,7 +325,7 @@ fn kind_of(kind: usize, words: &mut Words<'_>, inputs: &[Vec<usize>], rank: usiz
             keep_dims: words.whole() == 1,
             axes: words.all_below(below.len()),
         },
-        7..=10 => Kind::Rows {
+        7..=10 | 20..=23 => Kind::Rows {
             axis: words.below(below.len()),
             rows: rows(kind, words.float()),
         },
@@ -343,7 +347,7 @@ fn kind_of(kind: usize, words: &mut Words<'_>, inputs: &[Vec<usize>], rank: usiz
         },
         19 => Kind::StopGradient,
         _ => {
-            words.wrong = Some((kind, 20));
+            words.wrong = Some((kind, 24));
             Kind::Range
         }
     }
@@ -364,6 +368,10 @@ fn rows(kind: usize, epsilon: f32) -> Rows {
         7 => Rows::Softmax,
         8 => Rows::LogSoftmax,
         9 => Rows::LayerNorm { epsilon },
+        20 => Rows::Cumsum,
+        21 => Rows::Cumprod,
+        22 => Rows::Argsort,
+        23 => Rows::Fft,
         _ => Rows::RmsNorm { epsilon },
     }
 }

@@ -71,7 +71,7 @@ impl Tensor {
         Ok(self.with(matmul(&self.node, &b)?))
     }
 
-    fn along_axis(
+    pub(super) fn along_axis(
         &self,
         op: &'static str,
         axis: isize,

@@ -68,8 +68,17 @@ pub(crate) enum Kind {
 pub(crate) enum Rows {
     Softmax,
     LogSoftmax,
-    LayerNorm { epsilon: f32 },
-    RmsNorm { epsilon: f32 },
+    LayerNorm {
+        epsilon: f32,
+    },
+    RmsNorm {
+        epsilon: f32,
+    },
+    Cumsum,
+    Cumprod,
+    Argsort,
+    /// Fourier transforms of complex numbers, whose parts are neighbours along the axis.
+    Fft,
 }
 
 impl Rows {
@@ -87,6 +96,13 @@ impl Rows {
                 cols,
                 epsilon,
             },
+            Self::Cumsum => Op::CumsumRows { rows, cols },
+            Self::Cumprod => Op::CumprodRows { rows, cols },
+            Self::Argsort => Op::ArgsortRows { rows, cols },
+            Self::Fft => {
+                let len = cols / 2;
+                Op::FftRows { rows, len }
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Functions that are composed of other nodes, with the meaning of `NumPy` and `PyTorch`: their gradients follow from
+//! Functions that are composed of nodes, with the meaning of `NumPy` and `PyTorch`: their gradients follow from
 //! those of the nodes.
 //!
 //! The files:
 //!
 //! - `ranges` makes tensors of regular numbers, `repetition` and `pieces` move elements, `pad` continues axes.
 //! - `products` has products and norms along axes, `remainder`, `angle` and `stable` have elementwise functions.
+//! - `scan`, `sort`, `fourier` and `short_time` have what operations of rows are for along any axis.
 //! - `pool` and `resize` work on images, `einsum` contracts axes by their labels.
 //! - `counts` counts elements, `dropout` drops them at random.
 
@@ -12,6 +13,7 @@ mod angle;
 mod counts;
 mod dropout;
 mod einsum;
+mod fourier;
 pub(super) mod pad;
 mod pieces;
 mod pool;
@@ -20,6 +22,9 @@ mod ranges;
 mod remainder;
 mod repetition;
 mod resize;
+mod scan;
+mod short_time;
+mod sort;
 mod stable;
 
 pub use pool::PoolOptions;

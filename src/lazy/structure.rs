@@ -97,7 +97,12 @@ impl Hash for Rows {
     fn hash<H: Hasher>(&self, state: &mut H) {
         discriminant(self).hash(state);
         match self {
-            Self::Softmax | Self::LogSoftmax => {}
+            Self::Softmax
+            | Self::LogSoftmax
+            | Self::Cumsum
+            | Self::Cumprod
+            | Self::Argsort
+            | Self::Fft => {}
             Self::LayerNorm { epsilon } | Self::RmsNorm { epsilon } => {
                 epsilon.to_bits().hash(state);
             }

@@ -1,4 +1,4 @@
-//! Validation of operations on indices, ranks and heads.
+//! Validation of operations on indices, ranks, heads and Fourier transforms.
 
 use super::shape::{
     MAX_EXACT_INDEX, check_len_for, check_limit, check_not_empty, invalid, product, volume,
@@ -51,6 +51,19 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             check_ranking(op, [rows, cols, k])?;
             expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             product("indices", rows, k)
+        }
+        Op::ArgsortRows { rows, cols } => {
+            check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
+            Ok(len(0))
+        }
+        Op::FftRows { rows, len: own } => {
+            check_limit("the length of a row of `x`", own, MAX_EXACT_INDEX)?;
+            if !own.is_power_of_two() {
+                return Err(invalid("len", own, "a power of two"));
+            }
+            expect(0, volume("x", [rows, own, 2])?, " (rows × len × 2)")?;
+            Ok(len(0))
         }
         _ => Err(without_rule(op)),
     }

@@ -19,6 +19,7 @@ mod bytes;
 mod cached_rows;
 mod convolve;
 mod elementwise;
+mod fft;
 mod functions;
 mod fused_loop;
 mod gather;
@@ -35,8 +36,10 @@ mod rearrange;
 mod reduce;
 mod reduce_axis;
 mod rope;
+mod scan;
 mod short_rows;
 mod softmax;
+mod sort;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
@@ -162,6 +165,10 @@ fn execute_in_pieces(
             return reduce_axis::reduce_rows(isa, pieces, AxisFold::Argmax, x, cols, out);
         }
         Op::TopKRows { cols, k, .. } => return ranking::top_k_rows(isa, pieces, x, [cols, k], out),
+        Op::CumsumRows { cols, .. } => scan::scan_rows(false, x, cols, out),
+        Op::CumprodRows { cols, .. } => scan::scan_rows(true, x, cols, out),
+        Op::ArgsortRows { cols, .. } => return sort::argsort_rows(x, cols, out),
+        Op::FftRows { len, .. } => return fft::fft_rows(isa, x, len, out),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::ConvolveLayer { options } => {
             return layer::convolve_layer(isa, pieces, &options, [x, b], out);

@@ -109,7 +109,6 @@ pub(in crate::lazy) fn pad(
 fn check_source(op: &'static str, x: &Node, axis: usize, most: usize, fill: &Fill) -> Result<()> {
     let length = x.shape[axis];
     match fill {
-        Fill::Number(_) => Ok(()),
         Fill::Edge | Fill::Reflect if length == 0 => Err(Error::Empty { op }),
         Fill::Reflect if most >= length => {
             let limit = length - 1;
@@ -117,7 +116,7 @@ fn check_source(op: &'static str, x: &Node, axis: usize, most: usize, fill: &Fil
             let value = format!("{most} by reflection");
             Err(Error::invalid("padding", value, needed))
         }
-        Fill::Edge | Fill::Reflect => Ok(()),
+        Fill::Number(_) | Fill::Edge | Fill::Reflect => Ok(()),
     }
 }
 

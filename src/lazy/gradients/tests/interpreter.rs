@@ -1,5 +1,7 @@
 //! Graphs in `f64`, node by node: an oracle of losses, whose differences gradients must have.
 
+use std::f64::consts::TAU;
+
 use crate::lazy::node::{Kind, Rows};
 use crate::lazy::shape::size_of;
 use crate::lazy::structure::Described;
@@ -178,7 +180,23 @@ fn row_element(rows: Rows, axis: usize, inputs: &[&Array], index: &[usize]) -> f
     let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let total: f64 = row.iter().map(|x| (x - most).exp()).sum();
     let vector = |at: usize| inputs[at].values[index[axis]];
+    let place = index[axis];
     match rows {
+        Rows::Cumsum => row[..=place].iter().sum(),
+        Rows::Cumprod => row[..=place].iter().product(),
+        Rows::Argsort => {
+            let mut order: Vec<usize> = (0..row.len()).collect();
+            order.sort_by(|&a, &b| row[a].total_cmp(&row[b]));
+            order[place] as f64
+        }
+        Rows::Fft => {
+            let (k, len) = (place / 2, row.len() / 2);
+            let terms = row.chunks_exact(2).enumerate().map(|(j, pair)| {
+                let (sin, cos) = (-TAU * (j * k) as f64 / len as f64).sin_cos();
+                [pair[0] * cos - pair[1] * sin, pair[0] * sin + pair[1] * cos][place % 2]
+            });
+            terms.sum()
+        }
         Rows::Softmax => (x - most).exp() / total,
         Rows::LogSoftmax => x - most - total.ln(),
         Rows::LayerNorm { epsilon } => {
