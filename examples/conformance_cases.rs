@@ -113,6 +113,7 @@ mod native {
             | Op::LogSoftmaxRows { rows, cols }
             | Op::Transpose { rows, cols }
             | Op::GatherRows { rows, cols }
+            | Op::ScatterRows { rows, cols }
             | Op::ArgmaxRows { rows, cols }
             | Op::CumsumRows { rows, cols }
             | Op::CumprodRows { rows, cols }

@@ -144,6 +144,7 @@ mod samples {
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
     document!(Tensors, "../docs/guide/tensors.md");
+    document!(FromNumpy, "../docs/guide/from-numpy.md");
     document!(Training, "../docs/guide/training.md");
     document!(Programs, "../docs/guide/batches-and-programs.md");
     document!(Operations, "../docs/guide/operations.md");

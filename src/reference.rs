@@ -114,6 +114,7 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Rope { ref options } => rope(x, options),
         Op::TakeAlongRows { cols, k, .. } => take_along_rows(x, inputs[1], [cols, k]),
         Op::ArgmaxRows { cols, .. } => x.chunks(cols.max(1)).map(argmax).collect(),
+        Op::ScatterRows { rows, cols } => row_functions::scatter([x, inputs[1]], [rows, cols]),
         Op::CumsumRows { cols, .. } => row_functions::scan(x, cols, false),
         Op::CumprodRows { cols, .. } => row_functions::scan(x, cols, true),
         Op::ArgsortRows { cols, .. } => row_functions::argsort(x, cols),

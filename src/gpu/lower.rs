@@ -88,6 +88,7 @@ pub(super) fn lower(
             // Every index is of the same table: there is one row of elements.
             gather(recorder, inputs, output, rows, [cols, output.len, 0])
         }
+        Op::ScatterRows { cols, .. } => row_steps::scatter(recorder, inputs, output, cols),
         Op::Attention { ref options } => attention(recorder, inputs, output, options),
         Op::Rope { ref options } => rope(recorder, x, output, options),
         Op::TakeAlongRows { cols, k, .. } => gather(recorder, inputs, output, cols, [1, k, cols]),

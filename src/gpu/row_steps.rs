@@ -1,4 +1,4 @@
-//! Cumulative sums, orders and Fourier transforms of rows: as many dispatches as each needs, which write by turns to
+//! Cumulative sums, orders, sums by index and Fourier transforms of rows: as many dispatches as each needs, which write by turns to
 //! two buffers. The last one writes the result.
 
 use super::kernels::{self, Kernel};
@@ -59,6 +59,28 @@ pub(super) fn argsort(
         reads_elements: true,
     };
     steps.record(recorder, x, output)
+}
+
+/// Records sums of the rows that have the same index, by the order of the indices.
+pub(super) fn scatter(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    cols: usize,
+) -> Result<()> {
+    let (x, indices) = (&inputs[0], &inputs[1]);
+    let what = "the number of indices on llvmpipe";
+    recorder.gpu.check_on_llvmpipe(what, indices.len, 1 << 15)?;
+    let order = recorder.temporary(indices.len.max(1))?;
+    if indices.len > 0 {
+        argsort(recorder, indices, &order, indices.len)?;
+    }
+    let params = [output.len, cols, indices.len].map(|size| size as u32);
+    let workgroups = output.len.div_ceil(CHUNK);
+    let all = [x, indices, &order];
+    recorder.dispatch(&kernels::SCATTER, &params, &all, output, workgroups)?;
+    recorder.give_back(order);
+    Ok(())
 }
 
 /// Records the Fourier transform of rows of `len` complex numbers.

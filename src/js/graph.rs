@@ -297,6 +297,7 @@ fn described(kind: &Kind) -> Result<(u32, Vec<u32>)> {
         Kind::UnpackBytes { stride } => (17, vec![*stride as u32]),
         Kind::PackBytes { stride } => (18, vec![*stride as u32]),
         Kind::StopGradient => (19, Vec::new()),
+        Kind::Scatter => (24, Vec::new()),
     })
 }
 
@@ -346,8 +347,9 @@ fn kind_of(kind: usize, words: &mut Words<'_>, inputs: &[Vec<usize>], rank: usiz
             stride: words.whole(),
         },
         19 => Kind::StopGradient,
+        24 => Kind::Scatter,
         _ => {
-            words.wrong = Some((kind, 24));
+            words.wrong = Some((kind, 25));
             Kind::Range
         }
     }

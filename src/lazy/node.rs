@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Gather {
         axis: usize,
     },
+    /// Sums of the rows of a matrix that have the same index, as the rows of a matrix.
+    Scatter,
     TopK {
         k: usize,
     },

@@ -5,7 +5,7 @@
 //!
 //! - `ranges` makes tensors of regular numbers, `repetition` and `pieces` move elements, `pad` continues axes.
 //! - `products` has products and norms along axes, `remainder`, `angle` and `stable` have elementwise functions.
-//! - `scan`, `sort`, `fourier` and `short_time` have what operations of rows are for along any axis.
+//! - `scan`, `sort` and `fourier` apply operations of rows along any axis, `short_time` transforms windows.
 //! - `pool` and `resize` work on images, `einsum` contracts axes by their labels.
 //! - `counts` counts elements, `dropout` drops them at random.
 

@@ -72,7 +72,12 @@ impl Hash for Kind {
         match self {
             Self::Elementwise(op) => hash_elementwise(op, state),
             Self::Constant(value) => value.to_bits().hash(state),
-            Self::Range | Self::Reshape | Self::Matmul | Self::Take | Self::StopGradient => {}
+            Self::Range
+            | Self::Reshape
+            | Self::Matmul
+            | Self::Scatter
+            | Self::Take
+            | Self::StopGradient => {}
             Self::View(walk) => walk.hash(state),
             Self::Reduce {
                 fold,

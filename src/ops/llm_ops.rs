@@ -18,6 +18,12 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("table", rows, cols)?, " (rows × cols)")?;
             product("y", len(1), cols)
         }
+        Op::ScatterRows { rows, cols } => {
+            check_limit("the number of rows of `y`", rows, MAX_EXACT_INDEX)?;
+            check_limit("the number of indices", len(1), MAX_EXACT_INDEX)?;
+            expect(0, product("x", len(1), cols)?, " (indices × cols)")?;
+            product("y", rows, cols)
+        }
         Op::Attention { ref options } => {
             options.check()?;
             let rows = |what, rows, heads| volume(what, [rows, heads, options.head_len]);

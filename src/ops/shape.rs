@@ -43,6 +43,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         Op::UnpackBytes { stride } => bytes::unpacked_len(stride, len(0)),
         Op::PackBytes { stride } => bytes::packed_len(stride, len(0)),
         Op::GatherRows { .. }
+        | Op::ScatterRows { .. }
         | Op::TakeAlongRows { .. }
         | Op::ArgmaxRows { .. }
         | Op::TopKRows { .. }

@@ -1,4 +1,4 @@
-//! Oracles of cumulative sums, orders and Fourier transforms of rows.
+//! Oracles of cumulative sums, orders, sums by index and Fourier transforms of rows.
 
 use std::f64::consts::TAU;
 
@@ -36,6 +36,20 @@ pub(super) fn argsort(x: &[f32], cols: usize) -> Vec<Expected> {
             .collect::<Vec<_>>()
     };
     x.chunks(cols.max(1)).flat_map(of_row).collect()
+}
+
+/// Sums of the rows that have the same index.
+pub(super) fn scatter([x, indices]: [&[f32]; 2], [rows, cols]: [usize; 2]) -> Vec<Expected> {
+    let element = |row: usize, col: usize| {
+        let own = (0..indices.len()).filter(|&at| wide(indices[at]) == row as f64);
+        let terms: Vec<f64> = own.map(|at| wide(x[at * cols + col])).collect();
+        let magnitude = terms.iter().map(|x| x.abs()).sum();
+        Expected::new(terms.iter().sum(), magnitude)
+    };
+    let of_row = |row: usize| (0..cols).map(move |col| element(row, col));
+    // The number of rows beside no columns may be of any size.
+    let rows = if cols == 0 { 0 } else { rows };
+    (0..rows).flat_map(of_row).collect()
 }
 
 /// Fourier transforms from their definition. The error of a result is relative to the root of the sum of squares.

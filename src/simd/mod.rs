@@ -150,6 +150,9 @@ fn execute_in_pieces(
         Op::GatherRows { rows, cols } => {
             return gather::gather_rows(pieces, [x, b], [rows, cols], out);
         }
+        Op::ScatterRows { rows, cols } => {
+            return gather::scatter_rows(pieces, [x, b], [rows, cols], out);
+        }
         Op::Attention { ref options } => {
             let cpu = Cpu {
                 isa,

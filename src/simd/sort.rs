@@ -5,96 +5,129 @@
 
 use crate::error::{Error, Result};
 
-/// The length of a row up to which insertion is faster than four passes by digits.
-const SHORT: usize = 64;
+/// The length of a row up to which insertion is faster than passes by digits.
+const SHORT: usize = 128;
 
-/// The values of a digit of eight bits.
-const DIGITS: usize = 256;
+/// The bits of a digit. Three digits have all bits of an element.
+const BITS: usize = 11;
+const DIGITS: usize = 1 << BITS;
 
 /// Writes the indices of each row's elements in ascending order.
 ///
 /// # Errors
 /// `OutOfMemory` if there is no memory for a row with its indices.
 pub(super) fn argsort_rows(x: &[f32], cols: usize, out: &mut [f32]) -> Result<()> {
-    let mut items = reserved(cols)?;
-    let mut spare = reserved(if cols > SHORT { cols } else { 0 })?;
-    for (x, out) in x.chunks(cols.max(1)).zip(out.chunks_mut(cols.max(1))) {
-        items.clear();
-        items.extend(x.iter().zip(0..).map(|(&x, index)| item(x, index)));
-        if cols > SHORT {
-            spare.resize(cols, 0);
-            sort_by_digits(&mut items, &mut spare);
-        } else {
-            insert(&mut items);
+    let rows = x.chunks(cols.max(1)).zip(out.chunks_mut(cols.max(1)));
+    if cols <= SHORT {
+        let mut items = [0; SHORT];
+        for (x, out) in rows {
+            insert(x, &mut items[..x.len()]);
+            for (out, &item) in out.iter_mut().zip(&items) {
+                *out = index(item);
+            }
         }
-        for (out, &item) in out.iter_mut().zip(&items) {
-            *out = (item as u32) as f32;
-        }
+        return Ok(());
+    }
+    let mut items = [reserved(cols)?, reserved(cols)?];
+    let mut starts = reserved(3 * DIGITS)?;
+    for (x, out) in rows {
+        sort_by_digits(x, &mut items, &mut starts, out);
     }
     Ok(())
 }
 
-fn reserved(len: usize) -> Result<Vec<u64>> {
+fn reserved<T: Clone + Default>(len: usize) -> Result<Vec<T>> {
     let mut items = Vec::new();
     let reserved = items.try_reserve_exact(len);
     reserved.map_err(|_| Error::OutOfMemory {
-        bytes: len as u64 * 8,
+        bytes: (len * size_of::<T>()) as u64,
     })?;
+    items.resize(len, T::default());
     Ok(items)
 }
 
-/// Returns an element and its index as a number. Both zeros are equal, and all NaN.
-fn item(x: f32, index: u32) -> u64 {
+/// Returns the bits of an element as an integer in the order of elements. Both zeros are equal, and all NaN.
+fn key(x: f32) -> u32 {
     // The sum makes 0 of −0.
     let bits = (x + 0.0).to_bits();
-    let key = if x.is_nan() {
+    if x.is_nan() {
         u32::MAX
     } else if bits >> 31 == 0 {
         bits | 1 << 31
     } else {
         !bits
-    };
-    u64::from(key) << 32 | u64::from(index)
+    }
 }
 
-fn insert(items: &mut [u64]) {
-    for end in 1..items.len() {
-        let item = items[end];
+/// Returns the elements of a row with their indices.
+fn items(x: &[f32]) -> impl Iterator<Item = u64> {
+    let items = x.iter().zip(0u64..);
+    items.map(|(&x, index)| u64::from(key(x)) << 32 | index)
+}
+
+fn index(item: u64) -> f32 {
+    item as u32 as f32
+}
+
+/// Inserts the elements of a row one after the other.
+fn insert(x: &[f32], sorted: &mut [u64]) {
+    for (end, item) in items(x).enumerate() {
         let mut at = end;
-        while at > 0 && items[at - 1] > item {
-            items[at] = items[at - 1];
+        while at > 0 && sorted[at - 1] > item {
+            sorted[at] = sorted[at - 1];
             at -= 1;
         }
-        items[at] = item;
+        sorted[at] = item;
     }
 }
 
-/// Sorts items, which are in the order of their indices, by the four digits of their keys.
-fn sort_by_digits(items: &mut Vec<u64>, spare: &mut Vec<u64>) {
-    let mut counts = [[0; DIGITS]; 4];
-    for &item in &*items {
-        for (digit, counts) in counts.iter_mut().enumerate() {
-            counts[value(item, digit)] += 1;
+/// Orders a row by the three digits of its elements, the lowest one first. `starts` has a number for each value of each
+/// digit.
+fn sort_by_digits(
+    x: &[f32],
+    [first, second]: &mut [Vec<u64>; 2],
+    starts: &mut [u32],
+    out: &mut [f32],
+) {
+    find_starts(x, starts);
+    distribute(items(x), 0, starts, |place, item| first[place] = item);
+    let items = first.iter().copied();
+    distribute(items, 1, starts, |place, item| second[place] = item);
+    let items = second.iter().copied();
+    distribute(items, 2, starts, |place, item| out[place] = index(item));
+}
+
+/// Finds for each value of each digit where its elements begin.
+fn find_starts(x: &[f32], starts: &mut [u32]) {
+    starts.fill(0);
+    for item in items(x) {
+        for digit in 0..3 {
+            starts[place(item, digit)] += 1;
         }
     }
-    for (digit, counts) in counts.iter_mut().enumerate() {
-        if counts.contains(&items.len()) {
-            continue;
-        }
+    for counts in starts.chunks_mut(DIGITS) {
         let mut start = 0;
-        for count in counts.iter_mut() {
+        for count in counts {
             start += std::mem::replace(count, start);
         }
-        for &item in &*items {
-            let place = &mut counts[value(item, digit)];
-            spare[*place] = item;
-            *place += 1;
-        }
-        std::mem::swap(items, spare);
     }
 }
 
-/// Returns a digit of an item's key, the lowest one first.
-fn value(item: u64, digit: usize) -> usize {
-    (item >> (32 + 8 * digit)) as usize % DIGITS
+/// Moves each item to the next place of its digit's value.
+fn distribute(
+    items: impl Iterator<Item = u64>,
+    digit: usize,
+    starts: &mut [u32],
+    mut put: impl FnMut(usize, u64),
+) {
+    for item in items {
+        let start = &mut starts[place(item, digit)];
+        put(*start as usize, item);
+        *start += 1;
+    }
+}
+
+/// Returns where the number of a digit's value stands.
+fn place(item: u64, digit: usize) -> usize {
+    digit * DIGITS + (item >> (32 + BITS * digit)) as usize % DIGITS
 }

@@ -391,6 +391,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "scatter",
+        instances: &[instance("scatter", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "softmax_apply",
         instances: &[instance("softmax_apply", &[], &[])],
         ..PLAIN

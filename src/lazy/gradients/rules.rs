@@ -47,10 +47,15 @@ pub(super) fn gradient<'t>(
             g.slice(*axis, before.sum(), shape[*axis])
         }
         Kind::Gather { axis } if at == 0 => indices::ungathered(g, inputs[1], *axis, &shape),
+        Kind::Scatter if at == 0 => {
+            let kind = Kind::Gather { axis: 0 };
+            g.tape().record(kind, &[g, inputs[1]], &shape)
+        }
         Kind::Take if at == 0 => indices::untaken(g, inputs[1], &shape),
         Kind::Constant(_)
         | Kind::Range
         | Kind::Gather { .. }
+        | Kind::Scatter
         | Kind::Take
         | Kind::TopK { .. }
         | Kind::UnpackBytes { .. }

@@ -1,7 +1,8 @@
 //! Counts of elements.
 
 use crate::error::{Error, Result};
-use crate::lazy::movement::check_positive;
+use crate::lazy::movement::{check_positive, repeated_constant, reshape};
+use crate::lazy::node::{Kind, Node};
 use crate::lazy::numeric::ranges::check_finite;
 use crate::lazy::shape::mismatch;
 use crate::lazy::tensor::Tensor;
@@ -26,7 +27,7 @@ impl Tensor {
     /// # Errors
     /// `InvalidArgument` for an element that is no such number, where the host had the elements (see
     /// [`gather`](Self::gather)): elsewhere it is not counted. `ShapeMismatch` for weights of another shape,
-    /// `LimitExceeded` for a count above 2²⁴.
+    /// `LimitExceeded` for a count or a number of elements above 2²⁴.
     pub fn bincount(&self, count: usize, weights: Option<&Tensor>) -> Result<Tensor> {
         check_positive("count", count)?;
         if let Some(given) = self.node.given_indices() {
@@ -40,7 +41,7 @@ impl Tensor {
     ///
     /// # Errors
     /// `InvalidArgument` if `start` is not below `end` or one of them is not finite, or if there are no bins;
-    /// `LimitExceeded` for more than 2²⁴ bins.
+    /// `LimitExceeded` for more than 2²⁴ bins or elements.
     pub fn histogram(&self, bins: usize, start: f32, end: f32) -> Result<Tensor> {
         check_positive("bins", bins)?;
         check_finite("start", start)?;
@@ -56,29 +57,24 @@ impl Tensor {
         is_inside.select(&bin, -1.0)?.counted(bins, None)
     }
 
-    /// Counts by a matmul: row `i / width` and column `i % width` of a matrix belong to the number `i`, so that the
-    /// one-hot vectors of rows and columns together have about `2 √count` elements for each counted one.
     fn counted(&self, count: usize, weights: Option<&Tensor>) -> Result<Tensor> {
         check_limit("the count", count, MAX_EXACT_INDEX)?;
-        let size = self.size() as isize;
-        // A power of two, which divides exactly.
-        let width = 1usize << (count.ilog2().div_ceil(2));
-        let numbers = self.reshape(&[size, 1])?;
-        let row = numbers.mul(1.0 / width as f32)?.floor()?;
-        let col = numbers.sub(&row.mul(width as f32)?)?;
-        let is_at =
-            |place: &Tensor, len: usize| place.equal(&self.tensors().arange(0.0, len as f32, 1.0)?);
-        let rows = is_at(&row, count.div_ceil(width))?;
-        let mut cols = is_at(&col, width)?;
-        if let Some(weights) = weights {
-            if weights.shape() != self.shape() {
+        check_limit("the number of elements", self.size(), MAX_EXACT_INDEX)?;
+        let weights = match weights {
+            Some(weights) if weights.shape() != self.shape() => {
                 let has = format!("`weights` has shape {:?}", weights.shape());
                 let needed = format!("but must have {:?} like the elements", self.shape());
                 return Err(mismatch("bincount", format!("{has}, {needed}")));
             }
-            cols = cols.select(&weights.reshape(&[size, 1])?, 0.0)?;
+            Some(weights) => self.beside("weights", weights)?,
+            None => repeated_constant(1.0, self.shape()),
+        };
+        if self.size() == 0 {
+            return self.tensors().zeros(&[count]);
         }
-        let sums = rows.transpose()?.matmul(&cols)?.flatten()?;
-        sums.slice(0, ..count as isize)
+        let rows = reshape(&weights, &[self.size(), 1]);
+        let indices = reshape(&self.node, &[self.size()]);
+        let sums = Node::operation(Kind::Scatter, &[&rows, &indices], &[count, 1]);
+        self.with(sums).flatten()
     }
 }

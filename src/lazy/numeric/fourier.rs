@@ -10,6 +10,7 @@ use crate::lazy::node::Rows;
 use crate::lazy::shape::mismatch;
 use crate::lazy::tensor::Tensor;
 use crate::lazy::tensors::Tensors;
+use crate::ops::rope::cosine_and_sine;
 use crate::ops::shape::{MAX_EXACT_INDEX, check_limit};
 
 /// Fourier transforms. The last axis of complex numbers has their real and imaginary parts, and `axis` counts the others.
@@ -152,8 +153,7 @@ fn chirp(
         if let Some(j) = index(at) {
             // The square is exact, since indices are at most 2²⁴.
             let turns = (j as u64 * j as u64 % (2 * len as u64)) as f64 / len as f64;
-            let (sin, cos) = (sign * PI * turns).sin_cos();
-            pair.copy_from_slice(&[cos as f32, sin as f32]);
+            pair.copy_from_slice(&cosine_and_sine(sign * PI * turns).map(|part| part as f32));
         }
     }
     tensors.tensor(&values, &[count, 2])

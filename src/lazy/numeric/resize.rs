@@ -32,7 +32,7 @@ struct Taps {
 }
 
 /// The number of weights up to which sums of gathered elements are faster than a matmul.
-const MOST_GATHERED: usize = 4;
+const MOST_GATHERED: usize = 16;
 
 /// Resizing.
 ///

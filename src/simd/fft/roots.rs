@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use super::WIDTH;
 use crate::alloc::try_zeros;
 use crate::error::Result;
+use crate::ops::rope::cosine_and_sine;
 
 /// Complex numbers, real and imaginary parts apart.
 pub(super) struct Roots {
@@ -67,8 +68,7 @@ fn listed(len: usize, count: usize, exponent: impl Fn(usize) -> usize) -> Result
     let (mut re, mut im) = (try_zeros(count)?, try_zeros(count)?);
     for (at, (re, im)) in re.iter_mut().zip(&mut im).enumerate() {
         let angle = -TAU * (exponent(at) % len) as f64 / len as f64;
-        *re = angle.cos() as f32;
-        *im = angle.sin() as f32;
+        [*re, *im] = cosine_and_sine(angle).map(|part| part as f32);
     }
     Ok(Roots { re, im })
 }

@@ -109,6 +109,11 @@ fn operate(kind: &Kind, inputs: &[&Array], shape: &[usize]) -> Array {
             let chosen = inputs[1].at(&index[*axis..after]) as usize;
             inputs[0].at(&[&index[..*axis], &[chosen], &index[after..]].concat())
         }),
+        Kind::Scatter => of(&|index| {
+            let own =
+                (0..inputs[1].values.len()).filter(|&row| inputs[1].values[row] == index[0] as f64);
+            own.map(|row| inputs[0].at(&[row, index[1]])).sum()
+        }),
         Kind::Take => of(&|index| {
             let (row, chosen) = (&index[..index.len() - 1], inputs[1].at(index) as usize);
             inputs[0].at(&[row, &[chosen]].concat())
