@@ -117,6 +117,7 @@ mod native {
             | Op::ArgmaxRows { rows, cols }
             | Op::CumsumRows { rows, cols }
             | Op::CumprodRows { rows, cols }
+            | Op::SortRows { rows, cols }
             | Op::ArgsortRows { rows, cols } => json!([rows, cols]),
             Op::FftRows { rows, len } => json!([rows, len]),
             Op::LayerNorm {

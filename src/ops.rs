@@ -265,6 +265,7 @@ macro_rules! define_ops {
                     | Op::LogSoftmaxRows { rows, cols }
                     | Op::CumsumRows { rows, cols }
                     | Op::CumprodRows { rows, cols }
+                    | Op::SortRows { rows, cols }
                     | Op::ArgsortRows { rows, cols } => Some([rows, cols]),
                     Op::FftRows { rows, len } => Some([rows, 2 * len]),
                     Op::LayerNorm { rows, cols, .. } | Op::RmsNorm { rows, cols, .. } => {

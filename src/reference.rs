@@ -117,6 +117,7 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::ScatterRows { rows, cols } => row_functions::scatter([x, inputs[1]], [rows, cols]),
         Op::CumsumRows { cols, .. } => row_functions::scan(x, cols, false),
         Op::CumprodRows { cols, .. } => row_functions::scan(x, cols, true),
+        Op::SortRows { cols, .. } => row_functions::sort(x, cols),
         Op::ArgsortRows { cols, .. } => row_functions::argsort(x, cols),
         Op::FftRows { len, .. } => row_functions::fft(x, len),
         Op::TopKRows { cols, k, .. } => x

@@ -144,6 +144,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::CumsumRows { rows, cols }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::CumprodRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::SortRows { rows, cols }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgsortRows { rows, cols }),
         1 => (dim(), dim()).prop_map(|(rows, len)| Op::FftRows { rows, len }),
         1 => (dim(), 0..9u32).prop_map(|(rows, k)| Op::FftRows { rows, len: 1 << k }),
@@ -209,6 +210,7 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
         | Op::TopKRows { rows, cols, .. }
         | Op::CumsumRows { rows, cols }
         | Op::CumprodRows { rows, cols }
+        | Op::SortRows { rows, cols }
         | Op::ArgsortRows { rows, cols }
         | Op::Transpose { rows, cols } => {
             vec![area(rows, cols)]

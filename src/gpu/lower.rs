@@ -96,6 +96,14 @@ pub(super) fn lower(
         Op::TopKRows { rows, cols, k } => row_ops::top_k(recorder, x, output, [rows, cols, k]),
         Op::CumsumRows { cols, .. } => row_steps::scan(recorder, x, output, cols, false),
         Op::CumprodRows { cols, .. } => row_steps::scan(recorder, x, output, cols, true),
+        Op::SortRows { cols, .. } => {
+            let order = recorder.temporary(len)?;
+            row_steps::argsort(recorder, x, &order, cols)?;
+            let inputs = [x.clone(), order.clone()];
+            gather(recorder, &inputs, output, cols, [1, cols, cols])?;
+            recorder.give_back(order);
+            Ok(())
+        }
         Op::ArgsortRows { cols, .. } => row_steps::argsort(recorder, x, output, cols),
         Op::FftRows { len, .. } => row_steps::fft(recorder, x, output, len),
         Op::MatmulCached(ref call) => super::weights::multiply_cached(recorder, call, x, output),

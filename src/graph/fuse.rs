@@ -220,6 +220,7 @@ fn heads_chains(op: &Op) -> bool {
         Op::TopKRows { .. }
             | Op::CumsumRows { .. }
             | Op::CumprodRows { .. }
+            | Op::SortRows { .. }
             | Op::ArgsortRows { .. }
             | Op::FftRows { .. }
             | Op::MatmulCached(_)

@@ -330,6 +330,7 @@ fn of_rows(op: &Op, rows: usize) -> Op {
         },
         Op::CumsumRows { cols, .. } => Op::CumsumRows { rows, cols },
         Op::CumprodRows { cols, .. } => Op::CumprodRows { rows, cols },
+        Op::SortRows { cols, .. } => Op::SortRows { rows, cols },
         Op::ArgsortRows { cols, .. } => Op::ArgsortRows { rows, cols },
         Op::FftRows { len, .. } => Op::FftRows { rows, len },
         Op::TakeAlongRows { cols, k, .. } => Op::TakeAlongRows { rows, cols, k },

@@ -285,6 +285,7 @@ fn described(kind: &Kind) -> Result<(u32, Vec<u32>)> {
                 Rows::Cumprod => (21, 0.0),
                 Rows::Argsort => (22, 0.0),
                 Rows::Fft => (23, 0.0),
+                Rows::Sort => (25, 0.0),
             };
             (number, vec![*axis as u32, epsilon.to_bits()])
         }
@@ -326,7 +327,7 @@ fn kind_of(kind: usize, words: &mut Words<'_>, inputs: &[Vec<usize>], rank: usiz
             keep_dims: words.whole() == 1,
             axes: words.all_below(below.len()),
         },
-        7..=10 | 20..=23 => Kind::Rows {
+        7..=10 | 20..=23 | 25 => Kind::Rows {
             axis: words.below(below.len()),
             rows: rows(kind, words.float()),
         },
@@ -349,7 +350,7 @@ fn kind_of(kind: usize, words: &mut Words<'_>, inputs: &[Vec<usize>], rank: usiz
         19 => Kind::StopGradient,
         24 => Kind::Scatter,
         _ => {
-            words.wrong = Some((kind, 25));
+            words.wrong = Some((kind, 26));
             Kind::Range
         }
     }
@@ -374,6 +375,7 @@ fn rows(kind: usize, epsilon: f32) -> Rows {
         21 => Rows::Cumprod,
         22 => Rows::Argsort,
         23 => Rows::Fft,
+        25 => Rows::Sort,
         _ => Rows::RmsNorm { epsilon },
     }
 }

@@ -78,6 +78,7 @@ pub(crate) enum Rows {
     },
     Cumsum,
     Cumprod,
+    Sort,
     Argsort,
     /// Fourier transforms of complex numbers, whose parts are neighbours along the axis.
     Fft,
@@ -100,6 +101,7 @@ impl Rows {
             },
             Self::Cumsum => Op::CumsumRows { rows, cols },
             Self::Cumprod => Op::CumprodRows { rows, cols },
+            Self::Sort => Op::SortRows { rows, cols },
             Self::Argsort => Op::ArgsortRows { rows, cols },
             Self::Fft => {
                 let len = cols / 2;

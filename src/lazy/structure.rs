@@ -106,6 +106,7 @@ impl Hash for Rows {
             | Self::LogSoftmax
             | Self::Cumsum
             | Self::Cumprod
+            | Self::Sort
             | Self::Argsort
             | Self::Fft => {}
             Self::LayerNorm { epsilon } | Self::RmsNorm { epsilon } => {

@@ -58,7 +58,7 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             product("indices", rows, k)
         }
-        Op::ArgsortRows { rows, cols } => {
+        Op::SortRows { rows, cols } | Op::ArgsortRows { rows, cols } => {
             check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
             expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             Ok(len(0))

@@ -47,6 +47,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         | Op::TakeAlongRows { .. }
         | Op::ArgmaxRows { .. }
         | Op::TopKRows { .. }
+        | Op::SortRows { .. }
         | Op::ArgsortRows { .. }
         | Op::FftRows { .. }
         | Op::Rope { .. }

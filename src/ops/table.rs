@@ -296,10 +296,13 @@ macro_rules! for_each_op {
                 /// neighbours exceeds the range of `f32`, products that contain it may, too.
                 #[doc(alias = "cumulative_product")]
                 cumprod_rows cumprod_rows_async cumprodRows CumprodRows(x) -> y { rows: usize, cols: usize } Movement, 8.0;
+                /// Elements of each row in ascending order, of a row-major `rows × cols` matrix, NaN last. A row has at most 2²⁴
+                /// elements.
+                #[doc(alias = "sort")]
+                sort_rows sort_rows_async sortRows SortRows(x) -> y { rows: usize, cols: usize } Movement, 0.5;
                 /// Indices of each row's elements in ascending order, of a row-major `rows × cols` matrix. Equal elements
                 /// stay in their order, and NaN comes last. A row has at most 2²⁴ elements.
                 #[doc(alias = "argsort")]
-                #[doc(alias = "sort")]
                 argsort_rows argsort_rows_async argsortRows ArgsortRows(x) -> indices { rows: usize, cols: usize } Movement, 0.5;
                 /// Discrete Fourier transform of each of `rows` rows of `len` complex numbers, whose real and imaginary parts
                 /// are neighbours: `yₖ = Σⱼ xⱼ · e^(−2πi·jk/len)`. `len` is a power of two up to 2²⁴. A row with NaN or an

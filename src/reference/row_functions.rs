@@ -22,6 +22,17 @@ pub(super) fn scan(x: &[f32], cols: usize, is_product: bool) -> Vec<Expected> {
     x.chunks(cols.max(1)).flat_map(of_row).collect()
 }
 
+/// The elements of each row in ascending order, NaN last.
+pub(super) fn sort(x: &[f32], cols: usize) -> Vec<Expected> {
+    let rows = x.chunks(cols.max(1));
+    let of_row = |row: &[f32]| {
+        let order = argsort(row, cols).into_iter();
+        let elements = order.map(|index| Expected::exact(wide(row[index.value as usize])));
+        elements.collect::<Vec<_>>()
+    };
+    rows.flat_map(of_row).collect()
+}
+
 /// The indices of each row in ascending order, NaN last.
 pub(super) fn argsort(x: &[f32], cols: usize) -> Vec<Expected> {
     let of_row = |row: &[f32]| {

@@ -20,9 +20,9 @@ use roots::{Roots, roots};
 /// The number of transforms in a panel: a multiple of the lanes of every instruction set.
 const WIDTH: usize = 16;
 
-/// The length from which a row is a matrix. That has at least [`WIDTH`] rows and columns, and panels of shorter rows stay
-/// within a processor's second cache.
-const LONG: usize = 2048;
+/// The length from which a row is a matrix of at least [`WIDTH`] rows and columns. It is faster from here on, also if there
+/// are rows for all lanes.
+const LONG: usize = 512;
 
 /// Transforms each row of `len` complex numbers.
 ///

@@ -170,7 +170,8 @@ fn execute_in_pieces(
         Op::TopKRows { cols, k, .. } => return ranking::top_k_rows(isa, pieces, x, [cols, k], out),
         Op::CumsumRows { cols, .. } => scan::scan_rows(false, x, cols, out),
         Op::CumprodRows { cols, .. } => scan::scan_rows(true, x, cols, out),
-        Op::ArgsortRows { cols, .. } => return sort::argsort_rows(x, cols, out),
+        Op::SortRows { cols, .. } => return sort::sort_rows(x, cols, false, out),
+        Op::ArgsortRows { cols, .. } => return sort::sort_rows(x, cols, true, out),
         Op::FftRows { len, .. } => return fft::fft_rows(isa, x, len, out),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::ConvolveLayer { options } => {

@@ -48,12 +48,17 @@ pub fn row_function_cases() -> Vec<Case> {
         let whole: Vec<f32> = x.iter().map(|x| x.round()).collect();
         cases.push(Case::new(Op::CumsumRows { rows, cols }, vec![x.clone()]));
         cases.push(Case::new(Op::CumprodRows { rows, cols }, vec![factors]));
+        cases.push(Case::new(Op::SortRows { rows, cols }, vec![x.clone()]));
         cases.push(Case::new(Op::ArgsortRows { rows, cols }, vec![x]));
         cases.push(Case::new(Op::ArgsortRows { rows, cols }, vec![whole]));
     }
     let special = SPECIAL.repeat(20);
     let (rows, cols) = (4, special.len() / 4);
     let special = special[..rows * cols].to_vec();
+    cases.push(Case::new(
+        Op::SortRows { rows, cols },
+        vec![special.clone()],
+    ));
     cases.push(Case::new(Op::ArgsortRows { rows, cols }, vec![special]));
     for (rows, len) in TRANSFORMS {
         let x = random.values(rows * len * 2);

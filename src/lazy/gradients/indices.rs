@@ -1,6 +1,6 @@
 //! Gradients of tables whose elements were chosen by indices.
 
-use crate::lazy::node::{Kind, Rows};
+use crate::lazy::node::Kind;
 use crate::lazy::shape::size_of;
 use crate::lazy::value::Value;
 
@@ -32,20 +32,8 @@ pub(super) fn ungathered<'t>(
 pub(super) fn untaken<'t>(g: Value<'t>, indices: Value<'t>, shape: &[usize]) -> Value<'t> {
     let (own, cols) = (g.shape(), shape.last().copied().unwrap_or(1));
     let k = own.last().copied().unwrap_or(1);
-    if k == cols {
-        return unsorted(g, indices);
-    }
     let rows = size_of(&own) / k;
     let is_at = one_hot(indices, &[rows, k], cols);
     let spread = g.reshape(&[rows, k, 1]).only_where(is_at);
     spread.sum(&[1], false).reshape(shape)
-}
-
-/// Returns the gradient of rows whose elements were all taken, each once: by the indices of the indices.
-fn unsorted<'t>(g: Value<'t>, indices: Value<'t>) -> Value<'t> {
-    let shape = g.shape();
-    let (axis, rows) = (shape.len() - 1, Rows::Argsort);
-    let kind = Kind::Rows { axis, rows };
-    let places = g.tape().record(kind, &[indices], &shape);
-    g.tape().record(Kind::Take, &[g, places], &shape)
 }

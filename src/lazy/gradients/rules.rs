@@ -103,6 +103,7 @@ fn along_axis<'t>(rows: Rows, known: &Known<'_, 't>, axis: usize, at: usize) -> 
         Rows::RmsNorm { epsilon } => norms::gradient(inputs, g, norm(epsilon, false), at),
         Rows::Cumsum => scans::reverse_sums(g, axis),
         Rows::Cumprod => scans::cumprod(inputs[0], [y, g], axis),
+        Rows::Sort => scans::sort(inputs[0], g, axis),
         Rows::Argsort => return None,
         Rows::Fft => scans::fft(g, axis),
     })

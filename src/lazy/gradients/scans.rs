@@ -1,4 +1,4 @@
-//! Gradients of cumulative sums and products, and of Fourier transforms.
+//! Gradients of cumulative sums and products, of sorting, and of Fourier transforms.
 
 use crate::lazy::node::{Kind, Rows};
 use crate::lazy::shape::size_of;
@@ -24,6 +24,18 @@ pub(super) fn cumprod<'t>(x: Value<'t>, [y, g]: [Value<'t>; 2], axis: usize) -> 
     let without = along(x + is_first, axis, Rows::Cumprod);
     let first = reverse_sums(g * without, axis);
     is_first.choose(first, others.only_where(is_zero.equal(0.0)))
+}
+
+/// Returns the gradient of sorting: each element has that at its position in the order. Positions are the order of the
+/// indices that are in order.
+pub(super) fn sort<'t>(x: Value<'t>, g: Value<'t>, axis: usize) -> Value<'t> {
+    let places = along(along(x, axis, Rows::Argsort), axis, Rows::Argsort);
+    let mut order: Vec<usize> = (0..x.shape().len()).collect();
+    let last = order.len() - 1;
+    order.swap(axis, last);
+    let (g, places) = (g.permute(&order), places.permute(&order));
+    let taken = g.tape().record(Kind::Take, &[g, places], &g.shape());
+    taken.permute(&order)
 }
 
 /// Returns the gradient of Fourier transforms: the transform of the conjugate, conjugated, which is that of the numbers

@@ -1,8 +1,7 @@
 //! The order of elements.
 
 use crate::error::Result;
-use crate::lazy::axes::axis_of;
-use crate::lazy::node::{Kind, Node, Rows};
+use crate::lazy::node::Rows;
 use crate::lazy::tensor::Tensor;
 
 /// Sorting.
@@ -24,11 +23,7 @@ impl Tensor {
     /// # Errors
     /// `InvalidArgument` for an axis that the tensor does not have, `LimitExceeded` for more than 2²⁴ elements along it.
     pub fn sort(&self, axis: isize) -> Result<Tensor> {
-        let axis = axis_of(axis, self.shape())? as isize;
-        let last = self.swap_axes(axis, -1)?;
-        let order = last.argsort(-1)?;
-        let taken = Node::operation(Kind::Take, &[&last.node, &order.node], last.shape());
-        self.with(taken).swap_axes(axis, -1)
+        self.along_axis("sort", axis, Rows::Sort, &[])
     }
 
     /// The indices of the elements of an axis in ascending order, NaN last. Equal elements stay in their order.

@@ -83,9 +83,12 @@ impl Kernel for Apart<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<I: Isa>(self, _: I) {
+    fn run<I: Isa>(self, isa: I) {
         let rows = self.x.chunks(2 * self.cols);
         for (x, to) in rows.zip(self.panel.chunks_exact_mut(2 * WIDTH)) {
+            // The next panel's elements, which processors do not expect.
+            isa.prefetch(x.as_ptr().wrapping_add(2 * WIDTH));
+            isa.prefetch(x.as_ptr().wrapping_add(3 * WIDTH));
             let (x, (re, im)) = (&x[..2 * WIDTH], to.split_at_mut(WIDTH));
             for at in 0..WIDTH {
                 re[at] = x[2 * at];
@@ -109,6 +112,7 @@ impl Kernel for TurnedColumns<'_> {
     fn run<I: Isa>(self, isa: I) {
         let rows = self.turned.chunks(self.stride);
         for (from, to) in rows.zip(self.panel.chunks_exact_mut(WIDTH)) {
+            isa.prefetch(from.as_ptr().wrapping_add(WIDTH));
             for at in (0..WIDTH).step_by(I::LANES) {
                 isa.store(isa.load(&from[at..]), &mut to[at..]);
             }

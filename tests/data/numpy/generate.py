@@ -1,4 +1,4 @@
-"""Writes cases.txt beside this script: what functions of tensors compute by NumPy, SciPy and PyTorch.
+"""Writes cases.txt beside this script: results of functions by NumPy, SciPy and PyTorch.
 
     python3 generate.py
 

@@ -189,6 +189,11 @@ fn row_element(rows: Rows, axis: usize, inputs: &[&Array], index: &[usize]) -> f
     match rows {
         Rows::Cumsum => row[..=place].iter().sum(),
         Rows::Cumprod => row[..=place].iter().product(),
+        Rows::Sort => {
+            let mut sorted = row.clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted[place]
+        }
         Rows::Argsort => {
             let mut order: Vec<usize> = (0..row.len()).collect();
             order.sort_by(|&a, &b| row[a].total_cmp(&row[b]));
