@@ -127,9 +127,8 @@ fn find_starts(x: &[f32], as_indices: bool, starts: &mut [u32]) {
 }
 
 fn move_items(from: &[u64], digit: usize, starts: &mut [u32], to: &mut [u64]) {
-    distribute(from.iter().copied(), digit, starts, |place, item| {
-        to[place] = item
-    });
+    let items = from.iter().copied();
+    distribute(items, digit, starts, |place, item| to[place] = item);
 }
 
 /// Moves each item to the next place of its digit's value.

@@ -1,4 +1,4 @@
-//! Functions beside NumPy, SciPy and PyTorch: `tests/data/numpy/generate.py` writes the cases.
+//! Functions beside `NumPy`, `SciPy` and `PyTorch`: `tests/data/numpy/generate.py` writes the cases.
 
 use relampago::{Axes, Border, Interpolation, PoolOptions, Result, Tensor, Tensors};
 
