@@ -113,7 +113,13 @@ mod native {
             | Op::LogSoftmaxRows { rows, cols }
             | Op::Transpose { rows, cols }
             | Op::GatherRows { rows, cols }
-            | Op::ArgmaxRows { rows, cols } => json!([rows, cols]),
+            | Op::ScatterRows { rows, cols }
+            | Op::ArgmaxRows { rows, cols }
+            | Op::CumsumRows { rows, cols }
+            | Op::CumprodRows { rows, cols }
+            | Op::SortRows { rows, cols }
+            | Op::ArgsortRows { rows, cols } => json!([rows, cols]),
+            Op::FftRows { rows, len } => json!([rows, len]),
             Op::LayerNorm {
                 rows,
                 cols,

@@ -5,6 +5,7 @@
 //! - `tensors` makes them and holds their programs, `tensor` is the public type, and `elementwise`, `reduce`,
 //!   `movement`, `join`, `linear`, `conv2d`, `custom` and `bytes` have its methods, `operators` has `+`, `-`, `*` and
 //!   `/`.
+//! - `numeric` has functions that are composed of other nodes.
 //! - `shape` and `axes` have the rules of shapes, `node` is what a method records, `graph` orders the nodes that
 //!   results need and describes their structure.
 //! - `gradients` adds the nodes of derivatives to a structure, `optimizers` those of a step, and `value` has the
@@ -28,6 +29,7 @@ mod linear;
 pub(crate) mod lower;
 mod movement;
 pub(crate) mod node;
+mod numeric;
 mod operand;
 mod operators;
 pub(crate) mod optimizers;
@@ -47,6 +49,7 @@ pub(crate) mod view;
 
 pub use axes::Axes;
 pub use conv2d::{Border, ConvOptions};
+pub use numeric::{Interpolation, PoolOptions};
 pub use operand::Operand;
 pub use optimizers::{Optimizer, OptimizerState, clip_by_global_norm};
 pub use slice::Slice;

@@ -114,8 +114,8 @@ pub use gpu::shaders;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
 pub use lazy::{
-    Axes, Border, ConvOptions, Operand, Optimizer, OptimizerState, Slice, Tensor, Tensors,
-    clip_by_global_norm,
+    Axes, Border, ConvOptions, Interpolation, Operand, Optimizer, OptimizerState, PoolOptions,
+    Slice, Tensor, Tensors, clip_by_global_norm,
 };
 pub use ops::ConvLayer;
 pub use ops::HalfPrecision;
@@ -153,6 +153,7 @@ mod samples {
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
     document!(Tensors, "../docs/guide/tensors.md");
+    document!(FromNumpy, "../docs/guide/from-numpy.md");
     document!(Training, "../docs/guide/training.md");
     document!(Programs, "../docs/guide/batches-and-programs.md");
     document!(Operations, "../docs/guide/operations.md");

@@ -262,7 +262,12 @@ macro_rules! define_ops {
                 match *self {
                     Op::BiasAdd { rows, cols }
                     | Op::SoftmaxRows { rows, cols }
-                    | Op::LogSoftmaxRows { rows, cols } => Some([rows, cols]),
+                    | Op::LogSoftmaxRows { rows, cols }
+                    | Op::CumsumRows { rows, cols }
+                    | Op::CumprodRows { rows, cols }
+                    | Op::SortRows { rows, cols }
+                    | Op::ArgsortRows { rows, cols } => Some([rows, cols]),
+                    Op::FftRows { rows, len } => Some([rows, 2 * len]),
                     Op::LayerNorm { rows, cols, .. } | Op::RmsNorm { rows, cols, .. } => {
                         Some([rows, cols])
                     }

@@ -25,6 +25,7 @@
 mod axes;
 mod bytes;
 mod llm_ops;
+mod row_functions;
 
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
@@ -113,6 +114,12 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Rope { ref options } => rope(x, options),
         Op::TakeAlongRows { cols, k, .. } => take_along_rows(x, inputs[1], [cols, k]),
         Op::ArgmaxRows { cols, .. } => x.chunks(cols.max(1)).map(argmax).collect(),
+        Op::ScatterRows { rows, cols } => row_functions::scatter([x, inputs[1]], [rows, cols]),
+        Op::CumsumRows { cols, .. } => row_functions::scan(x, cols, false),
+        Op::CumprodRows { cols, .. } => row_functions::scan(x, cols, true),
+        Op::SortRows { cols, .. } => row_functions::sort(x, cols),
+        Op::ArgsortRows { cols, .. } => row_functions::argsort(x, cols),
+        Op::FftRows { len, .. } => row_functions::fft(x, len),
         Op::TopKRows { cols, k, .. } => x
             .chunks(cols.max(1))
             .flat_map(|row| top_k(row, k))

@@ -138,9 +138,16 @@ fn op() -> impl Strategy<Value = Op> {
         1 => dim().prop_map(|stride| Op::UnpackBytes { stride }),
         1 => dim().prop_map(|stride| Op::PackBytes { stride }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::GatherRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ScatterRows { rows, cols }),
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::CumsumRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::CumprodRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::SortRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgsortRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, len)| Op::FftRows { rows, len }),
+        1 => (dim(), 0..9u32).prop_map(|(rows, k)| Op::FftRows { rows, len: 1 << k }),
         2 => rearrange().prop_map(|options| Op::Rearrange { options }),
         2 => reduce_axis().prop_map(|options| Op::ReduceAxis { options }),
         1 => (dim(), dim(), dim())
@@ -166,6 +173,7 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             vec![area(rows, cols), area(1, cols)]
         }
         Op::GatherRows { rows, cols } => vec![area(rows, cols), free],
+        Op::ScatterRows { cols, .. } => vec![area(free.min(200), cols), free.min(200)],
         Op::UnpackBytes { stride } => vec![area(1, stride)],
         Op::PackBytes { stride } => vec![area(4, stride)],
         Op::Attention { options } => {
@@ -200,9 +208,14 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
         | Op::LogSoftmaxRows { rows, cols }
         | Op::ArgmaxRows { rows, cols }
         | Op::TopKRows { rows, cols, .. }
+        | Op::CumsumRows { rows, cols }
+        | Op::CumprodRows { rows, cols }
+        | Op::SortRows { rows, cols }
+        | Op::ArgsortRows { rows, cols }
         | Op::Transpose { rows, cols } => {
             vec![area(rows, cols)]
         }
+        Op::FftRows { rows, len } => vec![area(area(rows, len), 2)],
         Op::Matmul { m, k, n }
         | Op::MatmulWith {
             options: Matmul { m, k, n, .. },
@@ -260,9 +273,9 @@ fn case() -> impl Strategy<Value = Case> {
             };
             let mut inputs: Vec<Vec<f32>> = lens.into_iter().map(fill).collect();
             let count = match &op {
-                Op::GatherRows { rows: count, .. } | Op::TakeAlongRows { cols: count, .. } => {
-                    *count
-                }
+                Op::GatherRows { rows: count, .. }
+                | Op::ScatterRows { rows: count, .. }
+                | Op::TakeAlongRows { cols: count, .. } => *count,
                 _ => 0,
             };
             if let Some(indices) = inputs.get_mut(1) {
@@ -287,6 +300,8 @@ fn is_judged(case: &Case) -> bool {
             | Op::GeluMul
             | Op::LayerNorm { .. }
             | Op::RmsNorm { .. }
+            | Op::CumsumRows { .. }
+            | Op::ScatterRows { .. }
     );
     let sums = match case.op {
         Op::ReduceAxis { options } => matches!(options.fold, AxisFold::Sum | AxisFold::Mean),
@@ -306,6 +321,16 @@ fn is_judged(case: &Case) -> bool {
         let limited = |x: &f32| x.abs() <= 1e6;
         let all = case.inputs.iter().flatten().chain([&options.scale]);
         return all.into_iter().all(limited);
+    }
+    // Of a transform with NaN or an infinity, it is not stated which results are NaN.
+    if let Op::FftRows { .. } = case.op {
+        return case.inputs[0].iter().all(|x| x.abs() <= 1e15);
+    }
+    // Products of neighbours may be beyond all numbers.
+    if let Op::CumprodRows { cols, .. } = case.op {
+        let sizes = |row: &[f32]| row.iter().map(|x| x.abs().log2().abs()).sum::<f32>();
+        let mut rows = case.inputs[0].chunks(cols.max(1));
+        return rows.all(|row| sizes(row) < 120.0);
     }
     let extreme = |x: &f32| x.is_finite() && x.abs() > 1e15;
     !(sums && case.inputs.iter().flatten().any(extreme))

@@ -9,6 +9,7 @@ import { deviceFor } from './engine.js';
 import { responseAt } from './entry.js';
 import { speeds } from './speed.js';
 import { pause } from './timing.js';
+import { tokenSpeed } from './token_speed.js';
 import { explain, inMilliseconds } from './words.js';
 
 const BACKENDS = [['GPU', 'gpu'], ['SIMD', 'simd']];
@@ -56,7 +57,7 @@ async function read(name) {
 async function checked(name, backend, cases) {
   try {
     const device = await deviceFor(backend, say);
-    const result = { name, device, info: { ...device.info }, operations: new Map(), failures: [] };
+    const result = { name, backend, device, info: { ...device.info }, operations: new Map(), failures: [] };
     show(name, described(result.info));
     await runAll(result, cases);
     return result;
@@ -96,6 +97,8 @@ async function time(result) {
     result.speed.push(row);
     say(`${result.name}: ${row.name} in ${inMilliseconds(row.milliseconds)}`);
   }
+  say(`${result.name}: a token of a random model`);
+  result.speed.push(await tokenSpeed(result.backend, say));
 }
 
 const described = ({ adapter, instructionSet, software }) =>

@@ -3,9 +3,10 @@
 import { filters } from './filters.js';
 import { show } from './image.js';
 
-/** Fills `container` with a radio button a filter; `choose` hears of the visitor's choice. */
-export function gallery(container, choose) {
-  const entries = Object.entries(filters).map(([name, { label }]) => {
+/** Fills `container` with a radio button for each filter of `names`; `choose` hears of the visitor's choice. */
+export function gallery(container, choose, names = Object.keys(filters)) {
+  const entries = names.map((name) => {
+    const { label } = filters[name];
     const input = Object.assign(document.createElement('input'), { type: 'radio', name: 'filter', value: name });
     input.addEventListener('change', () => choose(name));
     const canvas = Object.assign(document.createElement('canvas'), { width: 96, height: 96 });

@@ -77,7 +77,7 @@ async function apply(name) {
   const plan = await planOf(state.device, state.picture, filter, strength);
   if (turn === newest) {
     drawPlan(at('plan'), plan, INPUTS);
-    at('plan-label').textContent = summary(plan);
+    at('plan-label').textContent = summary(plan, 'The three channels are one batch');
     show(at('after'), toPixels(result));
     at('after').setAttribute('aria-label', `The picture after the filter ${filter.label}`);
     status(account(filter, result));

@@ -5,28 +5,28 @@ import { element } from './element.js';
 /**
  * @param {HTMLElement} list Where the lines go.
  * @param {import('./relampago/index.js').Plan} plan
- * @param {string[]} inputs What the visitor knows the inputs as, in the order of recording.
+ * @param {string[]} inputs The inputs' names, in the order of recording; others have numbers.
  */
 export function drawPlan(list, { kernels }, inputs) {
-  const nameOf = ({ input, buffer }) => inputs[input] ?? `buffer ${buffer + 1}`;
+  const nameOf = ({ input, buffer }) => (input === undefined ? `buffer ${buffer + 1}` : inputs[input] ?? `input ${input + 1}`);
   list.replaceChildren(...kernels.map(({ operations, reads, writes, bytesMoved }) => {
     const item = element('li', 'kernel');
     item.append(
       chips('reads', reads.map(nameOf)),
       chips('operations', operations.map(words)),
       chips('writes', [nameOf(writes)]),
-      element('span', 'kernel-note', `moves ${inMegabytes(bytesMoved)}`),
+      element('span', 'kernel-note', `moves ${inBytes(bytesMoved)}`),
     );
     return item;
   }));
 }
 
-/** The plan in a sentence. */
-export function summary({ kernels, buffers }) {
+/** Returns a sentence that begins with `title` and counts what a plan has. */
+export function summary({ kernels, buffers }, title) {
   const operations = kernels.reduce((sum, kernel) => sum + kernel.operations.length, 0);
   const bytes = kernels.reduce((sum, kernel) => sum + kernel.bytesMoved, 0);
-  return `The three channels are one batch: ${count(operations, 'operation')} in ${count(kernels.length, 'kernel')}, ` +
-    `${count(buffers.length, 'buffer')} for results, ${inMegabytes(bytes)} moved in all.`;
+  return `${title}: ${count(operations, 'operation')} in ${count(kernels.length, 'kernel')}, ` +
+    `${count(buffers.length, 'buffer')} for results, ${inBytes(bytes)} moved in all.`;
 }
 
 function chips(kind, texts) {
@@ -39,4 +39,4 @@ const words = (operation) => operation.replace(/_with$/, '').replaceAll('_', ' '
 
 const count = (number, noun) => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-const inMegabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+const inBytes = (bytes) => (bytes < 1e5 ? `${bytes} bytes` : `${(bytes / 1e6).toFixed(1)} MB`);

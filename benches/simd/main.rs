@@ -13,6 +13,7 @@ mod report_head;
 #[path = "../resnet.rs"]
 mod resnet;
 mod tiles;
+mod transforms;
 mod vectors;
 mod weights;
 
@@ -80,6 +81,7 @@ fn main() -> Result<()> {
     rows.extend(weights::rows(&team, options.rounds, &wanted)?);
     rows.extend(vectors::rows(&team, options.rounds, &wanted)?);
     rows.extend(graphs::rows(&team, options.rounds, &wanted)?);
+    rows.extend(transforms::rows(&team, options.rounds, &wanted)?);
     rows.extend(tiles::rows(&team, options.rounds, &wanted)?);
     let report = report::Report::new(before, options.rounds, options.threads, &rows);
     std::fs::create_dir_all(&options.out)

@@ -209,7 +209,7 @@ class Page {
   }
 }
 
-const KEYS = { ControlOrMeta: '\uE009', A: 'a' };
+const KEYS = { ControlOrMeta: '\uE009', A: 'a', Tab: '\uE004', Enter: '\uE007', ArrowRight: '\uE014' };
 
 /** Keys that are held together, and released in the opposite order. */
 function keyActions(keys) {

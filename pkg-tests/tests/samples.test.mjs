@@ -1,4 +1,4 @@
-// Every JavaScript sample of the README and the guides is type-checked and run in Node.
+// Every JavaScript sample of the README, the guides and the playground is type-checked and run in Node.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { before, describe, test } from 'node:test';
 import { fresh } from '../support/install.mjs';
-import { standaloneSamples } from '../support/samples.mjs';
+import { exampleSamples, standaloneSamples } from '../support/samples.mjs';
 
 const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
 const CHECK = '--allowJs --checkJs --strict --noEmit --target esnext --lib esnext,dom --module nodenext'.split(' ');
 
 describe('samples', () => {
-  const samples = standaloneSamples();
+  const samples = [...standaloneSamples(), ...exampleSamples()];
   let folder;
   before(() => {
     folder = fresh('samples', { files: [] });
@@ -22,7 +22,7 @@ describe('samples', () => {
 
   test('there are some in each kind of page', () => {
     const names = samples.map(({ name }) => name);
-    ['README-1.js', 'javascript-1.js', 'ptx-1.js'].forEach((name) => assert.ok(names.includes(name), name));
+    ['README-1.js', 'javascript-1.js', 'ptx-1.js', 'example-tensors.js'].forEach((name) => assert.ok(names.includes(name), name));
   });
 
   test('types', () => {

@@ -8,12 +8,16 @@ import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { launch } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
+import { focus, layout, verifyLayout } from '../support/layout.mjs';
 import { serve } from '../support/serve.mjs';
 import { withoutTemplate, writeTinyModel } from '../support/tiny-model.mjs';
 
 const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
 
 const PHONE = { width: 390, height: 844 };
+
+/** Style sheets have no type of their own there. */
+const typed = ({ 'content-type': type }) => ({ 'content-type': type ?? 'text/css' });
 
 const page = fileURLToPath(new URL('../../www/', import.meta.url));
 
@@ -31,7 +35,7 @@ describe('the page for conversations', () => {
     cpSync(join(folder, 'tiny.gguf'), join(site, 'tiny.gguf'));
     writeFileSync(join(site, 'base.gguf'), withoutTemplate(readFileSync(join(folder, 'tiny.gguf'))));
     symlinkSync(MODEL, join(site, 'model.gguf'));
-    server = await serve(site, { headers: ({ 'content-type': type }) => ({ 'content-type': type ?? 'text/css' }) });
+    server = await serve(site, { headers: typed });
     browser = await launch();
   });
   after(async () => {
@@ -126,11 +130,7 @@ describe('the page for conversations', () => {
       await tab.waitForFunction(() => document.getElementById('messages').childElementCount === 2);
       await tab.waitForFunction(() => !document.getElementById('send').disabled);
       assert.notEqual(await tab.evaluate(() => document.getElementById('spoken').textContent), '');
-      const layout = await tab.evaluate(measure);
-      assert.equal(layout.width, PHONE.width);
-      assert.ok(layout.contrasts.length > 5);
-      layout.contrasts.forEach(({ text, contrast }) => assert.ok(contrast >= 4.5, `${text}: ${contrast.toFixed(2)}`));
-      layout.targets.forEach(({ name, height }) => assert.ok(height >= 24, `${name}: ${height} px`));
+      verifyLayout(await tab.evaluate(layout), PHONE.width);
       await context.close();
     });
   }
@@ -162,6 +162,26 @@ describe('the page for conversations', () => {
     await context.close();
   });
 
+  test('is where the first page leads with a model that the browser has stored', async () => {
+    // Models are stored if the server names their version.
+    const storing = await serve(site, { headers: (own) => ({ ...typed(own), etag: '"1"' }) });
+    const tab = await browser.newPage();
+    const isReady = () => !document.getElementById('send').disabled;
+    await tab.goto(`${storing.url}/talk.html?model=tiny.gguf`);
+    await tab.waitForFunction(isReady);
+    await tab.goto(`${storing.url}/index.html`);
+    await tab.evaluate(() => globalThis.relampagoLanding.models);
+    const link = tab.locator('#models a');
+    assert.deepEqual(await link.allTextContents(), ['tiny.gguf']);
+    await link.focus();
+    await tab.keyboard.press('Enter');
+    await tab.waitForURL(/talk\.html/);
+    await tab.waitForFunction(isReady);
+    assert.match(await tab.evaluate(() => document.getElementById('status').textContent), /from the copy in this browser/);
+    await tab.close();
+    storing.close();
+  });
+
   test('waits for the entry that is still being built', async () => {
     const entry = join(site, 'relampago/llm');
     renameSync(entry, `${entry}.later`);
@@ -188,47 +208,6 @@ function failDuringAnswer() {
     }
   });
   observer.observe(messages, { childList: true, subtree: true, characterData: true });
-}
-
-/** In the page: what has the focus, and whether it shows that. The input of files is hidden, so its label does. */
-function focus() {
-  const element = document.activeElement;
-  const { outlineStyle, outlineWidth } = getComputedStyle(element.id === 'file' ? element.parentElement : element);
-  return { name: element.id || element.tagName, isShown: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1 };
-}
-
-/** In the page: the width of what is laid out, the contrasts of texts, and the heights of what is pressed. */
-function measure() {
-  const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
-  const channels = (color, below = [0, 0, 0]) => {
-    context.fillStyle = `rgb(${below.join(' ')})`;
-    context.fillRect(0, 0, 1, 1);
-    context.fillStyle = color;
-    context.fillRect(0, 0, 1, 1);
-    return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
-  };
-  const linear = (channel) => (channel / 255 <= 0.04045 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4);
-  const luminance = (color) => color.map(linear).reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
-  const background = (element) => {
-    const below = element.parentElement ? background(element.parentElement) : channels('Canvas');
-    return channels(getComputedStyle(element).backgroundColor, below);
-  };
-  const contrast = (element) => {
-    const behind = background(element);
-    const [a, b] = [channels(getComputedStyle(element).color, behind), behind].map((color) => luminance(color) + 0.05);
-    return Math.max(a, b) / Math.min(a, b);
-  };
-  const isText = (element) => [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
-  const isShown = (element) => element.checkVisibility() && !element.closest('.visually-hidden') && !element.disabled;
-  const texts = [...document.body.querySelectorAll('*')].filter((element) => isText(element) && isShown(element));
-  return {
-    width: document.documentElement.scrollWidth,
-    contrasts: texts.map((element) => ({ text: element.textContent.trim().slice(0, 30), contrast: contrast(element) })),
-    targets: [...document.querySelectorAll('.button, textarea')].map((element) => ({
-      name: element.id || element.textContent,
-      height: element.getBoundingClientRect().height,
-    })),
-  };
 }
 
 /** In the page: collects the times between frames. */

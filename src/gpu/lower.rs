@@ -4,7 +4,7 @@ use super::axes;
 use super::fused::FusedCode;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
-use super::row_ops;
+use super::{row_ops, row_steps};
 use crate::error::{Error, Result};
 use crate::ops::{Attention, Matmul, Op, Rearrange, Rope};
 
@@ -88,11 +88,24 @@ pub(super) fn lower(
             // Every index is of the same table: there is one row of elements.
             gather(recorder, inputs, output, rows, [cols, output.len, 0])
         }
+        Op::ScatterRows { cols, .. } => row_steps::scatter(recorder, inputs, output, cols),
         Op::Attention { ref options } => attention(recorder, inputs, output, options),
         Op::Rope { ref options } => rope(recorder, x, output, options),
         Op::TakeAlongRows { cols, k, .. } => gather(recorder, inputs, output, cols, [1, k, cols]),
         Op::ArgmaxRows { cols, .. } => row_ops::top_k(recorder, x, output, [output.len, cols, 1]),
         Op::TopKRows { rows, cols, k } => row_ops::top_k(recorder, x, output, [rows, cols, k]),
+        Op::CumsumRows { cols, .. } => row_steps::scan(recorder, x, output, cols, false),
+        Op::CumprodRows { cols, .. } => row_steps::scan(recorder, x, output, cols, true),
+        Op::SortRows { cols, .. } => {
+            let order = recorder.temporary(len)?;
+            row_steps::argsort(recorder, x, &order, cols)?;
+            let inputs = [x.clone(), order.clone()];
+            gather(recorder, &inputs, output, cols, [1, cols, cols])?;
+            recorder.give_back(order);
+            Ok(())
+        }
+        Op::ArgsortRows { cols, .. } => row_steps::argsort(recorder, x, output, cols),
+        Op::FftRows { len, .. } => row_steps::fft(recorder, x, output, len),
         Op::MatmulCached(ref call) => super::weights::multiply_cached(recorder, call, x, output),
         Op::Convolve2d { ref options } => {
             super::convolve2d::convolve2d(recorder, inputs, output, options)

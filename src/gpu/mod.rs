@@ -41,6 +41,7 @@ mod pool;
 mod readback;
 mod recorder;
 mod row_ops;
+mod row_steps;
 #[cfg(not(all(target_arch = "wasm32", feature = "js")))] // Its module loads the texts later.
 pub mod shaders;
 #[cfg(feature = "llm-core")]

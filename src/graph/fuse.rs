@@ -212,12 +212,20 @@ fn takes_chains(op: &Op, operand: usize) -> bool {
 }
 
 /// Returns whether elementwise operations can be fused after an operation: after all that are not
-/// elementwise themselves, unless they read their own results, write words of bytes, or have kernels for weights of few
+/// elementwise themselves, unless they read their own results, take several steps, write words of bytes, or have kernels for weights of few
 /// bits or with users' text.
 fn heads_chains(op: &Op) -> bool {
     let is_apart = matches!(
         op,
-        Op::TopKRows { .. } | Op::MatmulCached(_) | Op::PackBytes { .. } | Op::CustomReduce(_)
+        Op::TopKRows { .. }
+            | Op::CumsumRows { .. }
+            | Op::CumprodRows { .. }
+            | Op::SortRows { .. }
+            | Op::ArgsortRows { .. }
+            | Op::FftRows { .. }
+            | Op::MatmulCached(_)
+            | Op::PackBytes { .. }
+            | Op::CustomReduce(_)
     );
     !is_map(op) && !is_apart
 }

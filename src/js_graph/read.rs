@@ -177,7 +177,7 @@ fn kind_of(kind: usize, words: &mut Words<'_>, inputs: &[Vec<usize>], rank: usiz
             keep_dims: words.whole() == 1,
             axes: words.all_below(below.len()),
         },
-        7..=10 => Kind::Rows {
+        7..=10 | 20..=23 | 25 => Kind::Rows {
             axis: words.below(below.len()),
             rows: rows(kind, words.float()),
         },
@@ -198,8 +198,9 @@ fn kind_of(kind: usize, words: &mut Words<'_>, inputs: &[Vec<usize>], rank: usiz
             stride: words.whole(),
         },
         19 => Kind::StopGradient,
+        24 => Kind::Scatter,
         _ => {
-            words.wrong = Some((kind, 20));
+            words.wrong = Some((kind, 26));
             Kind::Range
         }
     }
@@ -210,6 +211,11 @@ fn rows(kind: usize, epsilon: f32) -> Rows {
         7 => Rows::Softmax,
         8 => Rows::LogSoftmax,
         9 => Rows::LayerNorm { epsilon },
+        20 => Rows::Cumsum,
+        21 => Rows::Cumprod,
+        22 => Rows::Argsort,
+        23 => Rows::Fft,
+        25 => Rows::Sort,
         _ => Rows::RmsNorm { epsilon },
     }
 }

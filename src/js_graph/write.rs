@@ -73,6 +73,11 @@ fn described(kind: &Kind) -> Result<(u32, Vec<u32>)> {
                 Rows::LogSoftmax => (8, 0.0),
                 Rows::LayerNorm { epsilon } => (9, epsilon),
                 Rows::RmsNorm { epsilon } => (10, epsilon),
+                Rows::Cumsum => (20, 0.0),
+                Rows::Cumprod => (21, 0.0),
+                Rows::Argsort => (22, 0.0),
+                Rows::Fft => (23, 0.0),
+                Rows::Sort => (25, 0.0),
             };
             (number, vec![*axis as u32, epsilon.to_bits()])
         }
@@ -85,6 +90,7 @@ fn described(kind: &Kind) -> Result<(u32, Vec<u32>)> {
         Kind::UnpackBytes { stride } => (17, vec![*stride as u32]),
         Kind::PackBytes { stride } => (18, vec![*stride as u32]),
         Kind::StopGradient => (19, Vec::new()),
+        Kind::Scatter => (24, Vec::new()),
     })
 }
 

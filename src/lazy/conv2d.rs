@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::lazy::join::{concat, with_front_axis};
-use crate::lazy::movement::{check_positive, repeated_constant, reshape, view};
+use crate::lazy::join::with_front_axis;
+use crate::lazy::movement::{check_positive, reshape};
 use crate::lazy::node::{Kind, Node};
+use crate::lazy::numeric::pad::pad;
 use crate::lazy::shape::{check_result, mismatch};
 use crate::lazy::tensor::Tensor;
-use crate::lazy::view::Walk;
 use crate::ops::shape::MAX_KERNEL_SIDE;
 use crate::ops::{Conv2d, ConvLayer};
 
@@ -197,7 +197,7 @@ fn convolve(images: Arc<Node>, weights: &Arc<Node>, options: &ConvOptions) -> Re
     let mut padded = images;
     if !is_same {
         for (k, sides) in sides.into_iter().enumerate() {
-            padded = pad(&padded, k + 2, sides, options.border)?;
+            padded = pad("conv2d", &padded, k + 2, sides, &options.border.into())?;
         }
     }
     let fits = |k: usize| is_same || window[k] <= padded.shape[k + 2];
@@ -254,51 +254,4 @@ fn layer(
         &[images, weights],
         &shape,
     ))
-}
-
-/// Records padding of one axis.
-fn pad(x: &Arc<Node>, axis: usize, sides: [usize; 2], border: Border) -> Result<Arc<Node>> {
-    let [before, after] = sides;
-    let most = before.max(after);
-    if border == Border::Reflect && most >= x.shape[axis] {
-        let limit = x.shape[axis] - 1;
-        let needed = format!("at most {limit} for axis {axis} of shape {:?}", x.shape);
-        let value = format!("{most} by reflection");
-        return Err(Error::invalid("padding", value, needed));
-    }
-    let mut parts = Vec::new();
-    if before > 0 {
-        parts.push(beyond(x, axis, before, border, false)?);
-    }
-    parts.push(Arc::clone(x));
-    if after > 0 {
-        parts.push(beyond(x, axis, after, border, true)?);
-    }
-    concat("conv2d", &parts, axis)
-}
-
-/// Records `count` elements before or after those of an axis.
-fn beyond(
-    x: &Arc<Node>,
-    axis: usize,
-    count: usize,
-    border: Border,
-    is_after: bool,
-) -> Result<Arc<Node>> {
-    let mut shape = x.shape.clone();
-    let length = std::mem::replace(&mut shape[axis], count);
-    check_result(&shape)?;
-    let mut walk = Walk::along(shape.len());
-    match border {
-        Border::Zeros => return Ok(repeated_constant(0.0, &shape)),
-        Border::Edge => {
-            walk.axes[axis] = None;
-            walk.starts[axis] = if is_after { length - 1 } else { 0 };
-        }
-        Border::Reflect => {
-            walk.steps[axis] = -1;
-            walk.starts[axis] = if is_after { length - 2 } else { count };
-        }
-    }
-    Ok(view(x, walk, &shape))
 }

@@ -6,7 +6,7 @@
 //! The files:
 //!
 //! - `rules` has a rule for each kind of node, and `elementwise` the last column of the op table.
-//! - `views`, `indices`, `norms` and `convolve` have the longer rules.
+//! - `views`, `indices`, `norms`, `scans` and `convolve` have the longer rules.
 //! - `tensor` has the methods of tensors, and `loss` the losses that need care.
 
 mod convolve;
@@ -15,6 +15,7 @@ mod indices;
 mod loss;
 mod norms;
 mod rules;
+mod scans;
 mod tensor;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

@@ -127,7 +127,7 @@ impl Tensor {
     }
 
     /// Returns the first tensor of a list, and the nodes of all.
-    fn joined<'a>(
+    pub(super) fn joined<'a>(
         op: &'static str,
         tensors: &[&'a Tensor],
     ) -> Result<(&'a Tensor, Vec<Arc<Node>>)> {

@@ -71,7 +71,7 @@ impl Tensor {
         Ok(self.with(matmul(&self.node, &b)?))
     }
 
-    fn along_axis(
+    pub(super) fn along_axis(
         &self,
         op: &'static str,
         axis: isize,
@@ -97,7 +97,7 @@ impl Tensor {
     }
 }
 
-fn matmul(a: &Arc<Node>, b: &Arc<Node>) -> Result<Arc<Node>> {
+pub(super) fn matmul(a: &Arc<Node>, b: &Arc<Node>) -> Result<Arc<Node>> {
     check_inner(a, b)?;
     let left = if a.shape.len() == 1 {
         with_front_axis(a)

@@ -173,7 +173,7 @@ pub(super) fn view(x: &Arc<Node>, walk: Walk, shape: &[usize]) -> Arc<Node> {
     Node::operation(Kind::View(walk), &[x], shape)
 }
 
-fn permuted(x: &Arc<Node>, order: &[usize]) -> Arc<Node> {
+pub(super) fn permuted(x: &Arc<Node>, order: &[usize]) -> Arc<Node> {
     let shape: Vec<usize> = order.iter().map(|&axis| x.shape[axis]).collect();
     view(x, Walk::permuted(order), &shape)
 }

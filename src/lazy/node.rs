@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Gather {
         axis: usize,
     },
+    /// Sums of the rows of a matrix that have the same index, as the rows of a matrix.
+    Scatter,
     TopK {
         k: usize,
     },
@@ -68,8 +70,18 @@ pub(crate) enum Kind {
 pub(crate) enum Rows {
     Softmax,
     LogSoftmax,
-    LayerNorm { epsilon: f32 },
-    RmsNorm { epsilon: f32 },
+    LayerNorm {
+        epsilon: f32,
+    },
+    RmsNorm {
+        epsilon: f32,
+    },
+    Cumsum,
+    Cumprod,
+    Sort,
+    Argsort,
+    /// Fourier transforms of complex numbers, whose parts are neighbours along the axis.
+    Fft,
 }
 
 impl Rows {
@@ -87,6 +99,14 @@ impl Rows {
                 cols,
                 epsilon,
             },
+            Self::Cumsum => Op::CumsumRows { rows, cols },
+            Self::Cumprod => Op::CumprodRows { rows, cols },
+            Self::Sort => Op::SortRows { rows, cols },
+            Self::Argsort => Op::ArgsortRows { rows, cols },
+            Self::Fft => {
+                let len = cols / 2;
+                Op::FftRows { rows, len }
+            }
         }
     }
 }

@@ -160,3 +160,12 @@ fn reduce(x: &Arc<Node>, fold: AxisFold, axes: Vec<usize>, keep_dims: bool) -> A
     };
     Node::operation(kind, &[x], &shape)
 }
+
+/// Records sums along axes, which go.
+pub(super) fn sum(x: &Arc<Node>, axes: Vec<usize>) -> Arc<Node> {
+    let shape = reduced(&x.shape, &axes, false);
+    if size_of(&shape) > 0 && x.size() == 0 {
+        return repeated_constant(0.0, &shape);
+    }
+    reduce(x, AxisFold::Sum, axes, false)
+}

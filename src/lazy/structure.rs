@@ -72,7 +72,12 @@ impl Hash for Kind {
         match self {
             Self::Elementwise(op) => hash_elementwise(op, state),
             Self::Constant(value) => value.to_bits().hash(state),
-            Self::Range | Self::Reshape | Self::Matmul | Self::Take | Self::StopGradient => {}
+            Self::Range
+            | Self::Reshape
+            | Self::Matmul
+            | Self::Scatter
+            | Self::Take
+            | Self::StopGradient => {}
             Self::View(walk) => walk.hash(state),
             Self::Reduce {
                 fold,
@@ -97,7 +102,13 @@ impl Hash for Rows {
     fn hash<H: Hasher>(&self, state: &mut H) {
         discriminant(self).hash(state);
         match self {
-            Self::Softmax | Self::LogSoftmax => {}
+            Self::Softmax
+            | Self::LogSoftmax
+            | Self::Cumsum
+            | Self::Cumprod
+            | Self::Sort
+            | Self::Argsort
+            | Self::Fft => {}
             Self::LayerNorm { epsilon } | Self::RmsNorm { epsilon } => {
                 epsilon.to_bits().hash(state);
             }

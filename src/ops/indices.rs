@@ -2,7 +2,7 @@
 //!
 //! One rule holds for all operations and back-ends. Indices that the host has are checked: values that the caller gave
 //! to a method, to a batch or as a program's argument. Indices that a device computed or that are in a buffer are not
-//! read by the host: an invalid one gives NaN.
+//! read by the host: an invalid one gives NaN, or is left out of a sum.
 
 use crate::error::{Error, Result};
 use crate::ops::Op;
@@ -11,7 +11,7 @@ use crate::ops::shape::number;
 /// Returns the input that has indices, and the number that each of them must be below.
 pub(crate) fn index_input(op: &Op) -> Option<(usize, usize)> {
     match *op {
-        Op::GatherRows { rows, .. } => Some((1, rows)),
+        Op::GatherRows { rows, .. } | Op::ScatterRows { rows, .. } => Some((1, rows)),
         Op::TakeAlongRows { cols, .. } => Some((1, cols)),
         _ => None,
     }
@@ -19,10 +19,11 @@ pub(crate) fn index_input(op: &Op) -> Option<(usize, usize)> {
 
 /// Returns an index as an integer if it is a whole number below `count`.
 pub(crate) fn position(index: f32, count: usize) -> Option<usize> {
-    let whole = index >= 0.0 && index.fract() == 0.0;
-    // Beyond all integers the conversion saturates.
-    let position = index as usize;
-    (whole && position < count).then_some(position)
+    // The conversion makes 0 of NaN and of negative numbers, which 0 does not equal. Counts are below its largest number.
+    let position = index as u32;
+    let is_whole = position as f32 == index;
+    let position = position as usize;
+    (is_whole && position < count).then_some(position)
 }
 
 /// Checks the indices of an operation, where the host has them: `input` returns the elements of an input.

@@ -1,4 +1,4 @@
-//! Validation of operations on indices, ranks and heads.
+//! Validation of operations on indices, ranks, heads and Fourier transforms.
 
 use super::shape::{
     MAX_EXACT_INDEX, check_len_for, check_limit, check_not_empty, invalid, product, volume,
@@ -17,6 +17,12 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             check_limit("the number of rows of `table`", rows, MAX_EXACT_INDEX)?;
             expect(0, product("table", rows, cols)?, " (rows × cols)")?;
             product("y", len(1), cols)
+        }
+        Op::ScatterRows { rows, cols } => {
+            check_limit("the number of rows of `y`", rows, MAX_EXACT_INDEX)?;
+            check_limit("the number of indices", len(1), MAX_EXACT_INDEX)?;
+            expect(0, product("x", len(1), cols)?, " (indices × cols)")?;
+            product("y", rows, cols)
         }
         Op::Attention { ref options } => {
             options.check()?;
@@ -51,6 +57,19 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             check_ranking(op, [rows, cols, k])?;
             expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             product("indices", rows, k)
+        }
+        Op::SortRows { rows, cols } | Op::ArgsortRows { rows, cols } => {
+            check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
+            Ok(len(0))
+        }
+        Op::FftRows { rows, len: own } => {
+            check_limit("the length of a row of `x`", own, MAX_EXACT_INDEX)?;
+            if !own.is_power_of_two() {
+                return Err(invalid("len", own, "a power of two"));
+            }
+            expect(0, volume("x", [rows, own, 2])?, " (rows × len × 2)")?;
+            Ok(len(0))
         }
         _ => Err(without_rule(op)),
     }

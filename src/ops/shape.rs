@@ -34,6 +34,8 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         }
         Op::SoftmaxRows { rows, cols }
         | Op::LogSoftmaxRows { rows, cols }
+        | Op::CumsumRows { rows, cols }
+        | Op::CumprodRows { rows, cols }
         | Op::Transpose { rows, cols } => {
             expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             Ok(len(0))
@@ -41,9 +43,13 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         Op::UnpackBytes { stride } => bytes::unpacked_len(stride, len(0)),
         Op::PackBytes { stride } => bytes::packed_len(stride, len(0)),
         Op::GatherRows { .. }
+        | Op::ScatterRows { .. }
         | Op::TakeAlongRows { .. }
         | Op::ArgmaxRows { .. }
         | Op::TopKRows { .. }
+        | Op::SortRows { .. }
+        | Op::ArgsortRows { .. }
+        | Op::FftRows { .. }
         | Op::Rope { .. }
         | Op::Attention { .. } => llm_ops::output_len(op, inputs),
         Op::Rearrange { ref options } => options.check(len(0)),

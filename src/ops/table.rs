@@ -264,6 +264,13 @@ macro_rules! for_each_op {
                 #[doc(alias = "index_select")]
                 #[doc(alias = "take")]
                 gather_rows gather_rows_async gatherRows GatherRows(table, indices) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Sums of the rows of `x` that have the same index: row `r` of the row-major `rows × cols` result is the sum of
+                /// the rows whose index is `r`, or zeros. Indices are as in `gather_rows`, but a row with an invalid one is in no
+                /// sum. There are at most 2²⁴ indices.
+                #[doc(alias = "scatter_add")]
+                #[doc(alias = "segment_sum")]
+                #[doc(alias = "index_add")]
+                scatter_rows scatter_rows_async scatterRows ScatterRows(x, indices) -> y { rows: usize, cols: usize } Movement, 8.0;
                 /// Elements of each row of a row-major `rows × cols` matrix, `k` by their indices within the row:
                 /// row-major `rows × k`. Indices are as in `gather_rows`.
                 #[doc(alias = "gather")]
@@ -280,6 +287,28 @@ macro_rules! for_each_op {
                 #[doc(alias = "topk")]
                 #[doc(alias = "argsort")]
                 top_k_rows top_k_rows_async topKRows TopKRows(x) -> indices { rows: usize, cols: usize, k: usize } Reduction, 0.5;
+                /// Sums of each row's elements up to each one, of a row-major `rows × cols` matrix. NaN is in all sums after it.
+                #[doc(alias = "cumulative_sum")]
+                #[doc(alias = "prefix_sum")]
+                #[doc(alias = "scan")]
+                cumsum_rows cumsum_rows_async cumsumRows CumsumRows(x) -> y { rows: usize, cols: usize } Movement, 8.0;
+                /// Products of each row's elements up to each one, of a row-major `rows × cols` matrix. Where a product of
+                /// neighbours exceeds the range of `f32`, products that contain it may, too.
+                #[doc(alias = "cumulative_product")]
+                cumprod_rows cumprod_rows_async cumprodRows CumprodRows(x) -> y { rows: usize, cols: usize } Movement, 8.0;
+                /// Elements of each row in ascending order, of a row-major `rows × cols` matrix, NaN last. A row has at most 2²⁴
+                /// elements.
+                #[doc(alias = "sort")]
+                sort_rows sort_rows_async sortRows SortRows(x) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Indices of each row's elements in ascending order, of a row-major `rows × cols` matrix. Equal elements
+                /// stay in their order, and NaN comes last. A row has at most 2²⁴ elements.
+                #[doc(alias = "argsort")]
+                argsort_rows argsort_rows_async argsortRows ArgsortRows(x) -> indices { rows: usize, cols: usize } Movement, 0.5;
+                /// Discrete Fourier transform of each of `rows` rows of `len` complex numbers, whose real and imaginary parts
+                /// are neighbours: `yₖ = Σⱼ xⱼ · e^(−2πi·jk/len)`. `len` is a power of two up to 2²⁴. A row with NaN or an
+                /// infinity has some results that are NaN.
+                #[doc(alias = "fourier")]
+                fft_rows fft_rows_async fftRows FftRows(x) -> y { rows: usize, len: usize } Movement, 8.0;
                 /// Rotary position embedding (Su et al., 2021) of heads, as its [`Rope`] says: pairs of elements are
                 /// rotated by angles that grow with the token's position.
                 #[doc(alias = "rotary embedding")]

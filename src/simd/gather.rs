@@ -1,4 +1,4 @@
-//! Elements by index.
+//! Elements by index, and sums of rows with one index.
 
 use super::threads::share_out;
 use crate::error::Result;
@@ -20,6 +20,29 @@ pub(super) fn gather_rows(
             match position(index, rows) {
                 Some(place) => row.copy_from_slice(&table[place * cols..][..cols]),
                 None => row.fill(f32::NAN),
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Adds each row of `x` to the row of the result that its index names. An invalid index adds nothing.
+pub(super) fn scatter_rows(
+    pieces: usize,
+    [x, indices]: [&[f32]; 2],
+    [rows, cols]: [usize; 2],
+    out: &mut [f32],
+) -> Result<()> {
+    if out.is_empty() {
+        return Ok(());
+    }
+    share_out(pieces, cols, out, |at, out| {
+        out.fill(0.0);
+        for (row, &index) in x.chunks_exact(cols).zip(indices) {
+            let place = position(index, rows).and_then(|place| (place * cols).checked_sub(at));
+            let sums = place.and_then(|place| out.get_mut(place..place + cols));
+            for (sum, x) in sums.into_iter().flatten().zip(row) {
+                *sum += x;
             }
         }
         Ok(())

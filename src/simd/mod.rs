@@ -19,6 +19,7 @@ mod bytes;
 mod cached_rows;
 mod convolve;
 mod elementwise;
+mod fft;
 mod functions;
 mod fused_loop;
 mod gather;
@@ -35,8 +36,10 @@ mod rearrange;
 mod reduce;
 mod reduce_axis;
 mod rope;
+mod scan;
 mod short_rows;
 mod softmax;
+mod sort;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
@@ -147,6 +150,9 @@ fn execute_in_pieces(
         Op::GatherRows { rows, cols } => {
             return gather::gather_rows(pieces, [x, b], [rows, cols], out);
         }
+        Op::ScatterRows { rows, cols } => {
+            return gather::scatter_rows(pieces, [x, b], [rows, cols], out);
+        }
         Op::Attention { ref options } => {
             let cpu = Cpu {
                 isa,
@@ -162,6 +168,11 @@ fn execute_in_pieces(
             return reduce_axis::reduce_rows(isa, pieces, AxisFold::Argmax, x, cols, out);
         }
         Op::TopKRows { cols, k, .. } => return ranking::top_k_rows(isa, pieces, x, [cols, k], out),
+        Op::CumsumRows { cols, .. } => scan::scan_rows(false, x, cols, out),
+        Op::CumprodRows { cols, .. } => scan::scan_rows(true, x, cols, out),
+        Op::SortRows { cols, .. } => return sort::sort_rows(x, cols, false, out),
+        Op::ArgsortRows { cols, .. } => return sort::sort_rows(x, cols, true, out),
+        Op::FftRows { len, .. } => return fft::fft_rows(isa, x, len, out),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::ConvolveLayer { options } => {
             return layer::convolve_layer(isa, pieces, &options, [x, b], out);

@@ -12,6 +12,8 @@ mod device;
 mod gradients;
 mod indices;
 mod mistakes;
+mod numeric;
+mod numpy;
 mod operations;
 mod operators;
 mod optimizers;

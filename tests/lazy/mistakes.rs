@@ -1,6 +1,8 @@
 //! Mistakes are errors at once, before anything runs.
 
-use relampago::{Axes, Backend, Border, ConvOptions, Result, Slice, Tensor, Tensors};
+use relampago::{
+    Axes, Backend, Border, ConvOptions, Interpolation, PoolOptions, Result, Slice, Tensor, Tensors,
+};
 
 fn code(result: Result<Tensor>) -> &'static str {
     result.expect_err("a mistake").code()
@@ -47,6 +49,17 @@ fn shapes_that_do_not_fit_are_errors_at_once() -> Result<()> {
         x.conv2d(&image, ConvOptions::new()),
         image.conv2d(&tensors.ones(&[1, 3, 1, 1])?, ConvOptions::new()),
         image.conv2d(&tensors.ones(&[1, 2, 5, 1])?, ConvOptions::new()),
+        x.pad_with(&[[1, 1]], 0.0),
+        x.max_pool(&PoolOptions::new(&[3]))
+            .and_then(|y| y.max_pool(&PoolOptions::new(&[2]))),
+        x.avg_pool(&PoolOptions::new(&[1, 1, 1])),
+        x.resize(&[1, 2, 3], Interpolation::Nearest),
+        x.bincount(7, Some(&other)),
+        x.fft(0),
+        other.irfft(7, 0),
+        other.istft(&tensors.ones(&[4])?, 2, 8),
+        x.stft(&x, 2),
+        Tensor::einsum("ij,ij->", &[&x, &other]),
     ];
     for (at, wrong) in wrong.into_iter().enumerate() {
         assert_eq!(code(wrong), "SHAPE_MISMATCH", "mistake {at}");
@@ -97,6 +110,27 @@ fn values_out_of_range_are_errors_at_once() -> Result<()> {
         x.gather(&tensors.tensor(&[0.5], &[1])?, 0),
         image.conv2d(&image, ConvOptions::new().stride(0, 1)),
         image.conv2d(&image, ConvOptions::new().groups(0)),
+        tensors.arange(0.0, 1.0, 0.0),
+        tensors.arange(0.0, f32::INFINITY, 1.0),
+        tensors.linspace(f32::NAN, 1.0, 3),
+        x.pad(&[[2, 0], [0, 0]], Border::Reflect),
+        x.repeat(2, 2),
+        x.roll(1, -3),
+        x.split(2, 1).map(|parts| parts[0].clone()),
+        x.split_at(&[2, 1], 1).map(|parts| parts[0].clone()),
+        x.norm(f32::NAN, ..),
+        x.cumsum(2),
+        x.sort(-3),
+        x.dropout(1.5, 0),
+        x.bincount(6, None),
+        x.histogram(0, 0.0, 1.0),
+        x.histogram(4, 1.0, 1.0),
+        x.max_pool(&PoolOptions::new(&[2]).padding(&[2])),
+        x.max_pool(&PoolOptions::new(&[2]).stride(&[0])),
+        x.resize(&[0], Interpolation::Nearest),
+        tensors.zeros(&[3, 2])?.fft(1),
+        Tensor::einsum("ij->k", &[&x]),
+        Tensor::einsum("ij,jk", &[&x]),
     ];
     for (at, wrong) in wrong.into_iter().enumerate() {
         assert_eq!(code(wrong), "INVALID_ARGUMENT", "mistake {at}");

@@ -47,7 +47,8 @@ impl Cases<'_> {
     /// Records an operation, which may have two results.
     pub(crate) fn last(&mut self, x: &Pair) -> Vec<Pair> {
         let has_axes = x.rank() > 0;
-        match self.random.below(14) {
+        match self.random.below(20) {
+            14..=19 => vec![self.numeric(x)],
             0..=2 => vec![self.reduced(x)],
             3 if has_axes => vec![self.lanes(x)],
             4 | 5 => vec![self.product(x)],

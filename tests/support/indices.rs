@@ -53,6 +53,10 @@ pub fn index_cases() -> Vec<Case> {
         let inputs = vec![table, indices(&mut random, len, rows)];
         cases.push(Case::new(Op::GatherRows { rows, cols }, inputs));
     }
+    for (rows, cols, len) in TABLES {
+        let inputs = vec![random.values(len * cols), indices(&mut random, len, rows)];
+        cases.push(Case::new(Op::ScatterRows { rows, cols }, inputs));
+    }
     for words in [0, 1, 3, 70_001] {
         let x = random.values(words);
         cases.push(Case::new(Op::UnpackBytes { stride: words }, vec![x]));

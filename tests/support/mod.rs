@@ -13,6 +13,7 @@ mod indices;
 mod matrices;
 mod ops;
 mod random;
+mod row_functions;
 mod vectors;
 
 pub use axes::axis_cases;
@@ -24,6 +25,7 @@ pub use indices::index_cases;
 pub use matrices::{matrix_cases, not_finite};
 pub use ops::{binary_ops, custom_ops, reductions, sample_ops, unary_ops};
 pub use random::Random;
+pub use row_functions::row_function_cases;
 pub use vectors::{SIZES, SPECIAL, special_cases, vector_cases};
 
 /// All cases with vectors of at most `longest` values.

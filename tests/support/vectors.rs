@@ -60,6 +60,7 @@ pub fn special_cases() -> Vec<Case> {
     let first: Vec<f32> = (0..n * n).map(|i| SPECIAL[i / n]).collect();
     let second: Vec<f32> = (0..n * n).map(|i| SPECIAL[i % n]).collect();
     let mut cases = super::index_cases();
+    cases.extend(super::row_function_cases());
     cases.extend(super::head_cases());
     cases.extend(super::axis_cases());
     for op in unary_ops() {

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: the page in `www/` with the package beside it.
+//! `cargo xtask demo`: serves the site.
 
 use crate::docs;
 use crate::files::copy_tree;
@@ -7,16 +7,17 @@ use crate::progress::Progress;
 use crate::project::{Project, find_program};
 use crate::serve;
 use crate::setup::{self, Model, Scope, Tools};
+use crate::site;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use xshell::cmd;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Compare every filter with its oracle in a headless browser, print one line of JSON
+    /// Check the pages in every browser: filters, operations, samples; print one line of JSON
     #[arg(long)]
     check: bool,
     /// Port to serve on; 0 takes a free one
@@ -63,7 +64,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         None => ("relampago", String::new()),
     };
     let first = package::for_first_page(project, &tools, entry)?;
-    let folder = assemble(project, &first)?;
+    let folder = site::assemble(project, &tools, &first)?;
     if let Some(model) = &model {
         add_model(project, model, &folder)?;
     }
@@ -81,7 +82,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
 /// other view.
 fn complete(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
     let progress = Progress::start("the rest of the page");
-    add_cases(project, folder)?;
+    site::add_cases(project, folder)?;
     let built = folder.join("relampago.new");
     copy_tree(&package::for_page(project, tools)?, &built)?;
     let served = folder.join("relampago");
@@ -92,50 +93,21 @@ fn complete(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The page proves itself in a headless browser.
+/// The pages prove themselves in every browser.
 pub(crate) fn check(project: &Project, tools: &Tools, package: &Package) -> Result<()> {
     let sh = &project.sh;
     let script = project.pkg_tests().join("demo-check.mjs");
     ensure!(script.is_file(), "there is no {}", script.display());
     let node = find_program(&["node"]).context("there is no node on PATH")?;
-    let folder = assemble(project, &package.folder)?;
-    add_cases(project, &folder)?;
+    let folder = site::assemble(project, tools, &package.folder)?;
+    site::add_cases(project, &folder)?;
+    docs::add_book(project, tools, &folder.join("docs"))?;
     let url = serve::start(serve::listen(0)?, &folder)?;
     tools
         .for_browser(cmd!(sh, "{node} {script} {url}"))?
         .quiet()
         .run()?;
     Ok(())
-}
-
-fn assemble(project: &Project, package: &Path) -> Result<PathBuf> {
-    let folder = project.target("demo");
-    project.sh.remove_path(&folder)?;
-    copy_tree(&project.root.join("www"), &folder)?;
-    copy_tree(package, &folder.join("relampago"))?;
-    add_documentation(project, &folder)?;
-    Ok(folder)
-}
-
-/// Writes the cases of the page of conformance, which waits for them.
-fn add_cases(project: &Project, folder: &Path) -> Result<()> {
-    let cases = project.example("conformance_cases", &[])?;
-    // Renamed, so that no visitor reads half of it.
-    let written = folder.join("cases.json.new");
-    fs::write(&written, cases)?;
-    Ok(fs::rename(written, folder.join("cases.json"))?)
-}
-
-/// Copies the site that `cargo xtask docs` built; without one, the page links to the repository's pages.
-fn add_documentation(project: &Project, folder: &Path) -> Result<()> {
-    let site = docs::folder(project);
-    if site.join("index.html").is_file() {
-        return copy_tree(&site, &folder.join("docs"));
-    }
-    let page = folder.join("index.html");
-    let text = fs::read_to_string(&page)?;
-    let address = format!("{}/blob/main/docs/index.md", docs::REPOSITORY);
-    Ok(fs::write(page, text.replace("docs/index.html", &address))?)
 }
 
 /// The model's place in the served folder.

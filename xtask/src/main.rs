@@ -3,7 +3,8 @@
 //! The files:
 //!
 //! - `docs/` copies the pages with links that fit the site and runs `mdBook`, rustdoc and `TypeDoc`, whose settings are
-//!   in `docs/book.toml` and `docs/site/`.
+//!   in `docs/book.toml` and `docs/site/`; `site.rs` puts them beside the pages of `www/`,
+//!   and `typescript.rs` the compiler that these load.
 //! - `wasm/` builds the WebAssembly modules and their scripts, `package/` makes the npm package of them.
 //! - `performance.rs` writes the pages of `docs/performance`.
 
@@ -17,7 +18,9 @@ mod progress;
 mod project;
 mod serve;
 mod setup;
+mod site;
 mod test;
+mod typescript;
 mod wasm;
 
 use anyhow::Result;
@@ -42,9 +45,9 @@ enum Command {
     Setup,
     /// Build the npm package: target/npm/relampago-VERSION.tgz
     Package,
-    /// Serve the demo page, or check it
+    /// Serve the site's pages, or check them
     Demo(demo::Options),
-    /// Build the documentation: target/docs/index.html
+    /// Build the site with its documentation: target/site/index.html
     Docs,
     /// Run everything CI runs
     Test(test::Options),

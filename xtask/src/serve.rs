@@ -12,18 +12,18 @@ use std::sync::Arc;
 use std::thread;
 use std::time::UNIX_EPOCH;
 
-const POLICY: &str = "Content-Security-Policy";
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+     img-src 'self' blob: data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'";
 
 /// The pages that mdBook, rustdoc and `TypeDoc` write have scripts and styles within.
 const POLICY_OF_DOCUMENTATION: &str = "default-src 'self' data: 'unsafe-inline'";
 
+/// The worker that runs samples: scripts from memory run there, and nowhere else.
+const POLICY_OF_SAMPLES: &str = "default-src 'none'; script-src 'self' blob: 'wasm-unsafe-eval'; \
+     connect-src 'self'; worker-src 'self'";
+
 const HEADERS: &[(&str, &str)] = &[
-    (
-        POLICY,
-        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-         img-src 'self' blob: data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
-    ),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Embedder-Policy", "require-corp"),
     ("X-Content-Type-Options", "nosniff"),
@@ -62,20 +62,29 @@ fn answer(connection: &TcpStream, folder: &Path) -> io::Result<()> {
         .strip_prefix("GET ")
         .and_then(|rest| rest.split(' ').next());
     let file = url.and_then(|url| resolve(folder, url));
-    let relaxed = url.is_some_and(|url| url.starts_with("/docs/"));
+    let policy = policy(url.unwrap_or_default());
     let response = match file.and_then(|path| Some((fs::read(&path).ok()?, path))) {
         Some((content, path)) => {
             let head = format!("200 OK\r\nETag: {}", etag(&path)?);
-            response(&head, mime(&path), &content, relaxed)
+            response(&head, mime(&path), &content, policy)
         }
         None => response(
             "404 Not Found",
             mime(Path::new("404.txt")),
             b"not found",
-            relaxed,
+            policy,
         ),
     };
     (&*connection).write_all(&response?)
+}
+
+/// Returns the content security policy of the file that `url` names.
+fn policy(url: &str) -> &'static str {
+    match url {
+        "/run/worker.js" => POLICY_OF_SAMPLES,
+        _ if url.starts_with("/docs/") => POLICY_OF_DOCUMENTATION,
+        _ => POLICY,
+    }
 }
 
 /// Names the version of a file: pages cache language models by it.
@@ -87,15 +96,11 @@ fn etag(path: &Path) -> io::Result<String> {
 }
 
 /// Puts an answer together; `head` is the status, and headers of this answer alone.
-fn response(head: &str, mime: &str, content: &[u8], relaxed: bool) -> io::Result<Vec<u8>> {
+fn response(head: &str, mime: &str, content: &[u8], policy: &str) -> io::Result<Vec<u8>> {
     let mut response = Vec::with_capacity(content.len() + 1024);
     write!(response, "HTTP/1.1 {head}\r\nConnection: close\r\n")?;
-    for &(name, value) in HEADERS {
-        let value = if relaxed && name == POLICY {
-            POLICY_OF_DOCUMENTATION
-        } else {
-            value
-        };
+    let policy = ("Content-Security-Policy", policy);
+    for (name, value) in HEADERS.iter().chain([&policy]) {
         write!(response, "{name}: {value}\r\n")?;
     }
     let length = content.len();
@@ -142,6 +147,15 @@ fn mime(path: &Path) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_worker_of_samples_runs_scripts_from_memory() {
+        let runs_from_memory = |url| policy(url).contains("script-src 'self' blob:");
+        assert!(runs_from_memory("/run/worker.js"));
+        for url in ["/", "/run/runner.js", "/docs/index.html"] {
+            assert!(!runs_from_memory(url), "{url}");
+        }
+    }
 
     #[test]
     fn only_files_inside_the_folder_are_served() {

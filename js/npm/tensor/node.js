@@ -127,7 +127,7 @@ export const requireSources = (order) => {
 const KINDS = [
     'leaf', '', 'constant', 'range', 'view', 'reshape', 'reduce', 'softmax', 'logSoftmax', 'layerNorm', 'rmsNorm',
     'matmul', 'conv2d', 'concat', 'gather', 'topK', 'take', 'unpackBytes', 'packBytes',
-    'stopGradient',
+    'stopGradient', 'cumsum', 'cumprod', 'argsort', 'fft', 'scatter', 'sort',
 ];
 
 /** Returns the bits of numbers as f32, which are parameters of operations. */

@@ -171,6 +171,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "fft",
+        instances: &[instance("fft", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "gather",
         instances: &[instance("gather", &[], &[])],
         ..PLAIN
@@ -381,6 +386,16 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "scan",
+        instances: &[instance("scan", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "scatter",
+        instances: &[instance("scatter", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "softmax_apply",
         instances: &[instance("softmax_apply", &[], &[])],
         ..PLAIN
@@ -423,6 +438,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
     Template {
         file: "softmax_row",
         instances: &[instance("softmax_row", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "sort",
+        instances: &[instance("sort", &[], &[])],
         ..PLAIN
     },
     Template {

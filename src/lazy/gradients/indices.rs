@@ -1,4 +1,4 @@
-//! Gradients of tables whose elements were chosen by indices: sums by products with one-hot vectors.
+//! Gradients of tables whose elements were chosen by indices.
 
 use crate::lazy::node::Kind;
 use crate::lazy::shape::size_of;
@@ -21,9 +21,9 @@ pub(super) fn ungathered<'t>(
     let [outer, inner] = [size_of(&shape[..axis]), size_of(&shape[axis + 1..])];
     let rows = g.reshape(&[outer, count, inner]).permute(&[1, 0, 2]);
     let rows = rows.reshape(&[count, outer * inner]);
-    let sums = one_hot(indices, &[count], shape[axis])
-        .transpose()
-        .matmul(rows);
+    let indices = indices.reshape(&[count]);
+    let lengths = [shape[axis], outer * inner];
+    let sums = g.tape().record(Kind::Scatter, &[rows, indices], &lengths);
     let sums = sums.reshape(&[shape[axis], outer, inner]);
     sums.permute(&[1, 0, 2]).reshape(shape)
 }

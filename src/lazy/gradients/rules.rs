@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::lazy::gradients::norms::{self, Norm};
-use crate::lazy::gradients::{convolve, elementwise, indices, views};
+use crate::lazy::gradients::{convolve, elementwise, indices, scans, views};
 use crate::lazy::node::{Kind, Rows};
 use crate::lazy::shape::{reduced, size_of};
 use crate::lazy::value::Value;
@@ -39,7 +39,7 @@ pub(super) fn gradient<'t>(
             let op = reduction.name;
             return Err(Error::NoGradient { op });
         }
-        Kind::Rows { axis, rows } => along_axis(*rows, known, *axis, at),
+        Kind::Rows { axis, rows } => return Ok(along_axis(*rows, known, *axis, at)),
         Kind::Matmul => matmul([inputs[0], inputs[1]], g, at),
         Kind::Convolve(layer) => convolve::gradient(layer, [inputs[0], inputs[1]], g, at),
         Kind::Concat { axis } => {
@@ -47,10 +47,15 @@ pub(super) fn gradient<'t>(
             g.slice(*axis, before.sum(), shape[*axis])
         }
         Kind::Gather { axis } if at == 0 => indices::ungathered(g, inputs[1], *axis, &shape),
+        Kind::Scatter if at == 0 => {
+            let kind = Kind::Gather { axis: 0 };
+            g.tape().record(kind, &[g, inputs[1]], &shape)
+        }
         Kind::Take if at == 0 => indices::untaken(g, inputs[1], &shape),
         Kind::Constant(_)
         | Kind::Range
         | Kind::Gather { .. }
+        | Kind::Scatter
         | Kind::Take
         | Kind::TopK { .. }
         | Kind::UnpackBytes { .. }
@@ -84,19 +89,24 @@ fn reduction<'t>(
     }
 }
 
-fn along_axis<'t>(rows: Rows, known: &Known<'_, 't>, axis: usize, at: usize) -> Value<'t> {
+fn along_axis<'t>(rows: Rows, known: &Known<'_, 't>, axis: usize, at: usize) -> Option<Value<'t>> {
     let Known { inputs, y, g } = *known;
     let norm = |epsilon, is_centred| Norm {
         axis,
         epsilon,
         is_centred,
     };
-    match rows {
+    Some(match rows {
         Rows::Softmax => y * (g - (g * y).sum(&[axis], true)),
         Rows::LogSoftmax => g - y.exp() * g.sum(&[axis], true),
         Rows::LayerNorm { epsilon } => norms::gradient(inputs, g, norm(epsilon, true), at),
         Rows::RmsNorm { epsilon } => norms::gradient(inputs, g, norm(epsilon, false), at),
-    }
+        Rows::Cumsum => scans::reverse_sums(g, axis),
+        Rows::Cumprod => scans::cumprod(inputs[0], [y, g], axis),
+        Rows::Sort => scans::sort(inputs[0], g, axis),
+        Rows::Argsort => return None,
+        Rows::Fft => scans::fft(g, axis),
+    })
 }
 
 /// Returns the gradient of an operand of a matmul: `g · bᵀ` or `aᵀ · g`, summed along the axes that broadcasting

@@ -28,7 +28,7 @@ pub(in crate::lazy) fn check_inputs(kind: &Kind, actual: usize) -> Result<()> {
         | Kind::TopK { .. }
         | Kind::UnpackBytes { .. }
         | Kind::PackBytes { .. } => 1,
-        Kind::Matmul | Kind::Convolve(_) | Kind::Gather { .. } | Kind::Take => 2,
+        Kind::Matmul | Kind::Convolve(_) | Kind::Gather { .. } | Kind::Scatter | Kind::Take => 2,
     };
     check_len("inputs", expected, actual)
 }
@@ -80,6 +80,10 @@ pub(super) fn lower(
             lowering.call(Op::ConvolveLayer { options }, inputs, shape)
         }
         Kind::Gather { axis } => gather(lowering, &inputs[0], &inputs[1], *axis, shape),
+        Kind::Scatter => {
+            let (rows, cols) = (shape[0], shape[1]);
+            lowering.call(Op::ScatterRows { rows, cols }, inputs, shape)
+        }
         Kind::Take => {
             let [rows, cols] = rows_of(&inputs[0]);
             let k = shape.last().copied().unwrap_or(1);
@@ -230,6 +234,7 @@ mod tests {
             Kind::Convolve(ConvLayer::new(Conv2d::valid(1, 1, 1, 1), 1, 1)),
             Kind::Concat { axis: 0 },
             Kind::Gather { axis: 0 },
+            Kind::Scatter,
             Kind::TopK { k: 1 },
             Kind::Take,
             Kind::UnpackBytes { stride: 1 },

@@ -1,5 +1,5 @@
-//! Links of the book's pages. A link to a page of the book becomes relative, also if it names the page by its
-//! address in the repository; a link to another file of the repository becomes that file's address.
+//! Links of the book's pages. A link to a page of the book or of `www/` becomes relative, also if it names the page by
+//! its address in the repository; a link to another file of the repository becomes that file's address.
 
 use super::pages::Pages;
 use anyhow::{Result, ensure};
@@ -63,6 +63,19 @@ fn address(target: &str, page: &Path, pages: &Pages, root: &Path) -> Result<Stri
         let from = &pages[page];
         return Ok(format!("{}{anchor}", relative(from, in_book)));
     }
+    let is_shown = path
+        .extension()
+        .is_some_and(|extension| extension == "html");
+    if let Ok(page_of_site) = path.strip_prefix("www")
+        && is_shown
+        && root.join(&path).exists()
+    {
+        let above_the_book = Path::new("..").join(page_of_site);
+        return Ok(format!(
+            "{}{anchor}",
+            relative(&pages[page], &above_the_book)
+        ));
+    }
     if BESIDE_THE_BOOK.iter().any(|part| path.starts_with(part)) {
         return Ok(target.to_owned());
     }
@@ -115,6 +128,16 @@ mod tests {
         assert_eq!(
             rewrite("[a](../engines.md) [b](#here)").unwrap(),
             "[a](../engines.md) [b](#here)"
+        );
+    }
+
+    #[test]
+    fn links_to_pages_of_the_site_lead_out_of_the_book() {
+        let by_address = format!("[a]({REPOSITORY}/blob/main/www/talk.html)");
+        assert_eq!(rewrite(&by_address).unwrap(), "[a](../../talk.html)");
+        assert_eq!(
+            rewrite("[a](../../www/index.html)").unwrap(),
+            "[a](../../index.html)"
         );
     }
 

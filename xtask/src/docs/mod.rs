@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: one static site in `target/docs`. mdBook makes its guides, rustdoc the folder `rust`, and
-//! `TypeDoc` the folder `js`.
+//! `cargo xtask docs`: the documentation in `target/docs`, and the whole site with it in `target/site`. mdBook makes
+//! the guides, rustdoc the folder `rust`, and `TypeDoc` the folder `js`.
 
 mod links;
 mod pages;
@@ -8,6 +8,7 @@ use crate::files::copy_tree;
 use crate::package::{self, Package};
 use crate::project::{Project, find_program};
 use crate::setup::{self, Scope, Tools};
+use crate::site;
 use anyhow::{Context, Result, ensure};
 pub(crate) use links::REPOSITORY;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,12 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     let tools = setup::ensure(project, Scope::Docs)?;
     let package = package::run(project, &tools)?;
     let site = build(project, &tools, &package)?;
+    site::add_cases(project, &site)?;
     println!("{}", site.join("index.html").display());
     Ok(())
 }
 
-/// Builds the site with the types of `package` and returns its folder.
+/// Builds the documentation and the site with the files of `package`, and returns the site's folder.
 pub(crate) fn build(project: &Project, tools: &Tools, package: &Package) -> Result<PathBuf> {
     let types = package.folder.join("index.d.ts");
     ensure!(
@@ -29,12 +31,12 @@ pub(crate) fn build(project: &Project, tools: &Tools, package: &Package) -> Resu
         "there is no {}: run `cargo xtask package`",
         types.display()
     );
-    let site = folder(project);
-    project.sh.remove_path(&site)?;
-    book(project, tools, &site)?;
-    rustdoc(project, &site)?;
-    typedoc(project, &site)?;
-    Ok(site)
+    let documentation = folder(project);
+    project.sh.remove_path(&documentation)?;
+    add_book(project, tools, &documentation)?;
+    rustdoc(project, &documentation)?;
+    typedoc(project, &documentation)?;
+    site::assemble(project, tools, &package.folder)
 }
 
 /// Fails if a link within the site leads nowhere, or an anchor is missing. Links to other sites are not followed.
@@ -52,21 +54,22 @@ pub(crate) fn check_links(project: &Project, site: &Path) -> Result<()> {
     )
 }
 
-/// The folder of the site.
+/// The folder of the documentation.
 pub(crate) fn folder(project: &Project) -> PathBuf {
     project.target("docs")
 }
 
-fn book(project: &Project, tools: &Tools, site: &Path) -> Result<()> {
+/// Writes the guides and the other pages of the book into `folder`.
+pub(crate) fn add_book(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
     let sh = &project.sh;
     let sources = project.target("book");
     sh.remove_path(&sources)?;
     pages::write(&project.root, &sources)?;
     let mdbook = &tools.mdbook;
-    Ok(cmd!(sh, "{mdbook} build --dest-dir {site} {sources}").run()?)
+    Ok(cmd!(sh, "{mdbook} build --dest-dir {folder} {sources}").run()?)
 }
 
-fn rustdoc(project: &Project, site: &Path) -> Result<()> {
+fn rustdoc(project: &Project, documentation: &Path) -> Result<()> {
     let sh = &project.sh;
     let written = project.target("doc");
     // Other packages documented there would appear in the search.
@@ -78,12 +81,15 @@ fn rustdoc(project: &Project, site: &Path) -> Result<()> {
     )
     .env("RUSTDOCFLAGS", "-D warnings")
     .run()?;
-    copy_tree(&written, &site.join("rust"))
+    copy_tree(&written, &documentation.join("rust"))
 }
 
-fn typedoc(project: &Project, site: &Path) -> Result<()> {
+fn typedoc(project: &Project, documentation: &Path) -> Result<()> {
     let (sh, node) = (&project.sh, node()?);
-    let (typedoc, out) = (tool(project, "typedoc/bin/typedoc"), site.join("js"));
+    let (typedoc, out) = (
+        tool(project, "typedoc/bin/typedoc"),
+        documentation.join("js"),
+    );
     let _inside = sh.push_dir(project.root.join("docs/site"));
     Ok(cmd!(sh, "{node} {typedoc} --out {out}").run()?)
 }

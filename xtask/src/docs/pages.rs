@@ -40,7 +40,9 @@ pub(super) fn write(root: &Path, folder: &Path) -> Result<()> {
         let text = fs::read_to_string(source)?;
         fs::write(copy, links::rewritten(&text, from, &pages, root)?)?;
     }
-    fs::copy(root.join("docs/book.toml"), folder.join("book.toml"))?;
+    for file in ["book.toml", "run.js"] {
+        fs::copy(root.join("docs").join(file), folder.join(file))?;
+    }
     Ok(())
 }
 

@@ -118,7 +118,7 @@ const TRAINING: &[Bundle] = &[
     },
 ];
 
-/// The entries that the page loads come first.
+/// All entries; those of the demo come first.
 pub(super) const ENTRIES: [Entry; 4] = [
     Entry {
         name: "relampago",

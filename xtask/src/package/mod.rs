@@ -50,13 +50,12 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     Ok(package)
 }
 
-/// Builds the files that the demo page loads, without PTX and the tarball, in a separate folder. Returns the folder.
+/// Builds the files that the site's pages load, without the tarball, in a separate folder. Returns the folder.
 pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
     let _lock = lock(project)?;
     let folder = project.target("npm/page");
     project.sh.remove_path(&folder)?;
-    let (page, _) = ENTRIES.split_at(3);
-    build(project, tools, page, &folder)?;
+    build(project, tools, &ENTRIES, &folder)?;
     Ok(folder)
 }
 

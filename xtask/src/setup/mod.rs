@@ -34,9 +34,9 @@ pub(crate) enum Scope {
     /// The software GPU and the model that native tests use.
     Native,
     Package,
-    /// The package, and the tools that build the documentation's site.
+    /// The package, and the tools that build the site.
     Docs,
-    /// The package, and every browser that it is tried in.
+    /// The package, the site, and every browser that they are tried in.
     Browsers,
     /// Everything that tests need.
     Everything,
@@ -56,7 +56,7 @@ impl Scope {
     }
 
     fn has_site(self) -> bool {
-        matches!(self, Self::Docs | Self::Everything)
+        matches!(self, Self::Docs | Self::Browsers | Self::Everything)
     }
 }
 

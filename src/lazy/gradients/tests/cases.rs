@@ -1,7 +1,7 @@
 //! Random cases of each rule: shapes, axes, strides, odd sizes and views.
 
 use crate::error::Result;
-use crate::lazy::{Axes, Border, ConvOptions, Slice, Tensor, Tensors};
+use crate::lazy::{Axes, Border, ConvOptions, Interpolation, PoolOptions, Slice, Tensor, Tensors};
 use crate::random::Philox;
 
 /// Makes random tensors and choices.
@@ -85,6 +85,11 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("reduce", reduce),
     ("extreme", extreme),
     ("rows", rows),
+    ("scans", scans),
+    ("orders", orders),
+    ("fourier", fourier),
+    ("composed", composed),
+    ("images", images),
     ("norms", norms),
     ("matmul", matmul),
     ("gather", gather),
@@ -349,4 +354,76 @@ fn chain(cases: &mut Cases) -> Result<Case> {
     let y = x.matmul(&weights)?.tanh()?;
     let scores = y.matmul(&y.transpose()?)?.softmax(-1)?;
     Ok((scores.matmul(&x)?, vec![x, weights]))
+}
+
+fn scans(cases: &mut Cases) -> Result<Case> {
+    let rank = cases.from(1, 3);
+    let shape = cases.shape(rank);
+    let x = cases.leaf(&shape)?;
+    let axis = cases.axis(&x);
+    let y = match cases.below(3) {
+        0 => x.cumsum(axis)?,
+        1 => x.cumprod(axis)?,
+        // Some elements are zeros, whose gradient is that of the other factors.
+        _ => x.mul(&x.greater(-0.5)?)?.cumprod(axis)?,
+    };
+    Ok((y, vec![x]))
+}
+
+fn orders(cases: &mut Cases) -> Result<Case> {
+    let rank = cases.from(1, 3);
+    let shape = cases.shape(rank);
+    let x = cases.leaf(&shape)?;
+    let axis = cases.axis(&x);
+    Ok((x.sort(axis)?, vec![x]))
+}
+
+fn fourier(cases: &mut Cases) -> Result<Case> {
+    let (rows, len) = (cases.from(1, 2), cases.from(1, 6));
+    let x = cases.leaf(&[rows, len, 2])?;
+    let y = match cases.below(4) {
+        0 => x.fft(1)?,
+        1 => x.ifft(0)?,
+        2 => x.rfft(1)?,
+        _ => x.irfft(2 * len - 1, 1)?,
+    };
+    Ok((y, vec![x]))
+}
+
+fn composed(cases: &mut Cases) -> Result<Case> {
+    let (rows, cols) = (cases.from(1, 3), cases.from(2, 3));
+    let (a, b) = (cases.leaf(&[rows, cols])?, cases.leaf(&[rows, cols])?);
+    // No element is that of the first one.
+    let b = cases
+        .tensors
+        .tensor(&b.add(0.002)?.read()?, &[rows, cols])?;
+    let y = match cases.below(12) {
+        0 => a.pad(&[[1, 2], [0, 1]], Border::Edge)?,
+        1 => a.tile(&[2, 2])?.mul(&b.repeat(2, 0)?.tile(&[1, 2])?)?,
+        2 => a.roll(1, 1)?.mul(&b.flip(..)?)?,
+        3 => a.prod(1)?.add(&b.prod(..)?)?,
+        4 => a.norm(3.0, 1)?.add(&b.norm(2.0, ..)?)?,
+        5 => a.logaddexp(&b)?,
+        6 => a.hypot(&b)?,
+        7 => a.atan2(&b)?,
+        8 => a.modulo(1.5)?.add(&b.fmod(-0.75)?)?,
+        9 => Tensor::einsum("ij,kj->ik", &[&a, &b])?,
+        10 => Tensor::einsum("ij,ij->j", &[&a, &b])?,
+        _ => a.dropout(0.4, 5)?.mul(&b)?,
+    };
+    Ok((y, vec![a, b]))
+}
+
+fn images(cases: &mut Cases) -> Result<Case> {
+    let (rows, cols) = (cases.from(3, 4), cases.from(3, 4));
+    let x = cases.leaf(&[2, rows, cols])?;
+    let pool = PoolOptions::new(&[2, 3]).stride(&[1, 2]).padding(&[1, 1]);
+    let y = match cases.below(5) {
+        0 => x.max_pool(&pool.ceil())?,
+        1 => x.avg_pool(&pool.without_padding())?,
+        2 => x.resize(&[2, 5], Interpolation::Bilinear)?,
+        3 => x.resize(&[2, 2], Interpolation::BicubicAntialiased)?,
+        _ => x.resize(&[5, 2], Interpolation::Nearest)?,
+    };
+    Ok((y, vec![x]))
 }

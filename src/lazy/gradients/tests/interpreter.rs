@@ -1,5 +1,7 @@
 //! Graphs in `f64`, node by node: an oracle of losses, whose differences gradients must have.
 
+use std::f64::consts::TAU;
+
 use crate::lazy::node::{Kind, Rows};
 use crate::lazy::shape::size_of;
 use crate::lazy::structure::Described;
@@ -107,6 +109,11 @@ fn operate(kind: &Kind, inputs: &[&Array], shape: &[usize]) -> Array {
             let chosen = inputs[1].at(&index[*axis..after]) as usize;
             inputs[0].at(&[&index[..*axis], &[chosen], &index[after..]].concat())
         }),
+        Kind::Scatter => of(&|index| {
+            let own =
+                (0..inputs[1].values.len()).filter(|&row| inputs[1].values[row] == index[0] as f64);
+            own.map(|row| inputs[0].at(&[row, index[1]])).sum()
+        }),
         Kind::Take => of(&|index| {
             let (row, chosen) = (&index[..index.len() - 1], inputs[1].at(index) as usize);
             inputs[0].at(&[row, &[chosen]].concat())
@@ -178,7 +185,28 @@ fn row_element(rows: Rows, axis: usize, inputs: &[&Array], index: &[usize]) -> f
     let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let total: f64 = row.iter().map(|x| (x - most).exp()).sum();
     let vector = |at: usize| inputs[at].values[index[axis]];
+    let place = index[axis];
     match rows {
+        Rows::Cumsum => row[..=place].iter().sum(),
+        Rows::Cumprod => row[..=place].iter().product(),
+        Rows::Sort => {
+            let mut sorted = row.clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted[place]
+        }
+        Rows::Argsort => {
+            let mut order: Vec<usize> = (0..row.len()).collect();
+            order.sort_by(|&a, &b| row[a].total_cmp(&row[b]));
+            order[place] as f64
+        }
+        Rows::Fft => {
+            let (k, len) = (place / 2, row.len() / 2);
+            let terms = row.chunks_exact(2).enumerate().map(|(j, pair)| {
+                let (sin, cos) = (-TAU * (j * k) as f64 / len as f64).sin_cos();
+                [pair[0] * cos - pair[1] * sin, pair[0] * sin + pair[1] * cos][place % 2]
+            });
+            terms.sum()
+        }
         Rows::Softmax => (x - most).exp() / total,
         Rows::LogSoftmax => x - most - total.ln(),
         Rows::LayerNorm { epsilon } => {
