@@ -1,7 +1,7 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
 use super::random_models::{
-    GEMMA, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH, random_model_with,
+    GEMMA, GRANITE, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH, random_model_with,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};
 use crate::support::Random;
@@ -206,6 +206,24 @@ const USED: &[(&str, Shape, Set, Change)] = &[
             file.integers("llama.feed_forward_length", &[256, 256]);
         },
         |_| (),
+    ),
+    (
+        "a rotation that is not finetuned, which is none",
+        GRANITE,
+        |file| file.boolean("granite.rope.scaling.finetuned", false),
+        |oracle| oracle.unrotated = 1,
+    ),
+    (
+        "a rotation that is not finetuned elsewhere, which is a remark",
+        LLAMA,
+        |file| file.boolean("llama.rope.scaling.finetuned", false),
+        |_| (),
+    ),
+    (
+        "a divisor of logits that is not set",
+        GRANITE,
+        |file| file.float("granite.logit_scale", 0.0),
+        |oracle| oracle.multipliers[3] = 1.0,
     ),
     (
         "no experts",

@@ -92,7 +92,7 @@ pub(super) fn safetensors(shape: Shape, parts: &[Part]) -> Vec<u8> {
         let peft = names.iter().find(|(gguf, _)| *gguf == name).unwrap().1;
         let name_of =
             |ending| format!("base_model.model.model.layers.{block}.{peft}.lora_{ending}.weight");
-        let permuted = shape.name == "llama" && ["attn_q", "attn_k"].contains(&name);
+        let permuted = shape.neighbours && ["attn_q", "attn_k"].contains(&name);
         let row = |index: usize| {
             let (head, within) = (index / HEAD, index % HEAD);
             let (half, pair) = (within / (HEAD / 2), within % (HEAD / 2));

@@ -45,12 +45,16 @@ pub(crate) struct Shape {
     /// The most tokens.
     context: usize,
     /// Whether a rotation takes neighbours, and not one element of each half.
-    neighbours: bool,
+    pub(crate) neighbours: bool,
     biases: bool,
     gemma: bool,
     head_norms: bool,
     fused: bool,
     windows: bool,
+    /// The last of as many layers has no rotation; 0 if all rotate.
+    unrotated: usize,
+    /// The factors of embeddings, scores and additions to the residual, and the divisor of logits, if the file has them.
+    multipliers: Option<[f64; 4]>,
     /// Whether the file has a factor for each frequency of the rotation.
     factors: bool,
     tokenizer: Tokenizer,
@@ -90,6 +94,8 @@ const PLAIN: Shape = Shape {
     head_norms: false,
     fused: false,
     windows: false,
+    unrotated: 0,
+    multipliers: None,
     factors: false,
     tokenizer: Tokenizer::Bytes,
 };
@@ -129,7 +135,21 @@ pub(crate) const PHI: Shape = Shape {
     ..PLAIN
 };
 
-pub(crate) const SHAPES: [Shape; 6] = [
+pub(crate) const SMOLLM3: Shape = Shape {
+    name: "smollm3",
+    layers: 4,
+    unrotated: 4,
+    ..PLAIN
+};
+
+pub(crate) const GRANITE: Shape = Shape {
+    name: "granite",
+    biases: true,
+    multipliers: Some([12.0, 0.25, 0.125, 8.0]),
+    ..PLAIN
+};
+
+pub(crate) const SHAPES: [Shape; 8] = [
     LLAMA,
     Shape {
         factors: true,
@@ -139,6 +159,8 @@ pub(crate) const SHAPES: [Shape; 6] = [
     QWEN3,
     GEMMA,
     PHI,
+    SMOLLM3,
+    GRANITE,
 ];
 
 /// Metadata of a tiny model; returns the number of tokens, too.
@@ -163,6 +185,15 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     if shape.gemma {
         writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
     }
+    let names = [
+        "embedding_scale",
+        "attention.scale",
+        "residual_scale",
+        "logit_scale",
+    ];
+    for (name, factor) in names.into_iter().zip(shape.multipliers.iter().flatten()) {
+        writer.float(&key(name), *factor as f32);
+    }
     let tokens = match shape.tokenizer {
         Tokenizer::Bytes => write_byte_pairs(&mut writer),
         Tokenizer::Words(pretokenizer) => write_words(&mut writer, pretokenizer),
@@ -186,6 +217,10 @@ pub(crate) struct Oracle {
     pub(crate) period: usize,
     pub(crate) window: usize,
     pub(crate) epsilon: f64,
+    /// The last of as many layers has no rotation; 0 if all rotate.
+    pub(crate) unrotated: usize,
+    /// The factors of embeddings, scores and additions to the residual, and the divisor of logits.
+    pub(crate) multipliers: [f64; 4],
     embedding: Vec<f64>,
     norm: Vec<f64>,
     factors: Vec<f64>,
@@ -307,6 +342,17 @@ pub(crate) fn random_model_with(
         period: if shape.gemma { 6 } else { 0 },
         window: WINDOW,
         epsilon: EPSILON,
+        unrotated: shape.unrotated,
+        multipliers: shape.multipliers.unwrap_or([
+            if shape.gemma {
+                (WIDTH as f64).sqrt()
+            } else {
+                1.0
+            },
+            1.0 / (HEAD as f64).sqrt(),
+            1.0,
+            1.0,
+        ]),
         embedding,
         norm,
         factors,
@@ -371,16 +417,14 @@ impl Oracle {
     /// The logits after each token.
     pub(crate) fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
         let normed = self.hidden(tokens).into_iter();
-        normed.map(|x| multiply(&self.embedding, &x)).collect()
+        let logits = normed.map(|x| multiply(&self.embedding, &x));
+        let divided = logits.map(|logits| logits.iter().map(|x| x / self.multipliers[3]).collect());
+        divided.collect()
     }
 
     /// The values after the last norm.
     pub(crate) fn hidden(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
-        let scale = if self.shape.gemma {
-            (WIDTH as f64).sqrt()
-        } else {
-            1.0
-        };
+        let scale = self.multipliers[0];
         let row = |token: u32| &self.embedding[token as usize * WIDTH..][..WIDTH];
         let scaled = |token: &u32| row(*token).iter().map(|x| x * scale).collect();
         let mut xs: Vec<Vec<f64>> = tokens.iter().map(scaled).collect();
@@ -417,8 +461,10 @@ impl Oracle {
             }
             q = norm(&q, &layer.head_norms[0]);
             k = norm(&k, &layer.head_norms[1]);
-            self.rotate(&mut q, position, local);
-            self.rotate(&mut k, position, local);
+            if self.unrotated == 0 || !(index + 1).is_multiple_of(self.unrotated) {
+                self.rotate(&mut q, position, local);
+                self.rotate(&mut k, position, local);
+            }
             keys.push(k);
             values.push(v);
             let first = if local {
@@ -427,21 +473,22 @@ impl Oracle {
                 0
             };
             let mixed: Vec<f64> = (0..HEADS)
-                .flat_map(|head| attend(&q, head, &keys[first..], &values[first..]))
+                .flat_map(|head| self.attend(&q, head, &keys[first..], &values[first..]))
                 .collect();
-            add(
-                x,
-                &norm(&multiply(&layer.output, &mixed), &layer.result_norms[0]),
-            );
+            let attended = norm(&multiply(&layer.output, &mixed), &layer.result_norms[0]);
+            self.add_to_residual(x, &attended);
             let h = norm(x, &layer.feed_norm);
             let [gate, up] = [&layer.gate, &layer.up].map(|w| multiply(w, &h));
             let hidden = gate.iter().zip(&up).map(|(&g, u)| self.activation(g) * u);
             let hidden: Vec<f64> = hidden.collect();
-            add(
-                x,
-                &norm(&multiply(&layer.down, &hidden), &layer.result_norms[1]),
-            );
+            let fed = norm(&multiply(&layer.down, &hidden), &layer.result_norms[1]);
+            self.add_to_residual(x, &fed);
         }
+    }
+
+    fn add_to_residual(&self, x: &mut [f64], more: &[f64]) {
+        let [_, _, factor, _] = self.multipliers;
+        x.iter_mut().zip(more).for_each(|(x, y)| *x += factor * y);
     }
 
     fn activation(&self, x: f64) -> f64 {
@@ -473,22 +520,22 @@ impl Oracle {
             }
         }
     }
-}
 
-fn attend(q: &[f64], head: usize, keys: &[Vec<f64>], values: &[Vec<f64>]) -> Vec<f64> {
-    let kv = head / (HEADS / KV_HEADS) * HEAD..(head / (HEADS / KV_HEADS) + 1) * HEAD;
-    let q = &q[head * HEAD..(head + 1) * HEAD];
-    let dot = |key: &Vec<f64>| {
-        let products = q.iter().zip(&key[kv.clone()]).map(|(q, k)| q * k);
-        products.sum::<f64>() / (HEAD as f64).sqrt()
-    };
-    let scores: Vec<f64> = keys.iter().map(dot).collect();
-    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
-    let total: f64 = weights.iter().sum();
-    let mix = |i: usize| {
-        let parts = weights.iter().zip(values);
-        parts.map(|(w, v)| w / total * v[kv.start + i]).sum()
-    };
-    (0..HEAD).map(mix).collect()
+    fn attend(&self, q: &[f64], head: usize, keys: &[Vec<f64>], values: &[Vec<f64>]) -> Vec<f64> {
+        let kv = head / (HEADS / KV_HEADS) * HEAD..(head / (HEADS / KV_HEADS) + 1) * HEAD;
+        let q = &q[head * HEAD..(head + 1) * HEAD];
+        let dot = |key: &Vec<f64>| {
+            let products = q.iter().zip(&key[kv.clone()]).map(|(q, k)| q * k);
+            products.sum::<f64>() * self.multipliers[1]
+        };
+        let scores: Vec<f64> = keys.iter().map(dot).collect();
+        let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        let mix = |i: usize| {
+            let parts = weights.iter().zip(values);
+            parts.map(|(w, v)| w / total * v[kv.start + i]).sum()
+        };
+        (0..HEAD).map(mix).collect()
+    }
 }

@@ -66,16 +66,19 @@ impl HeadsToPlace {
         cache.write(VALUES, self.position, values)
     }
 
-    /// Normalises heads if there is a gain, and rotates them.
+    /// Normalises heads if there is a gain, and rotates them if there are pairs.
     fn turn(&self, cpu: Cpu, from: &[f32], gain: usize, to: &mut [f32]) -> Result<()> {
         match &self.gains {
             Some(gains) => norm(cpu, from, (&gains[gain], self.epsilon), to)?,
             None => to.copy_from_slice(from),
         }
+        if self.pairs == 0 {
+            return Ok(());
+        }
         let angles = read(&self.angles)?;
         let (angles, _) = angles.as_chunks::<2>();
         let rows = to.chunks_exact_mut((from.len() / self.tokens).max(1));
-        for (row, angles) in rows.zip(angles.chunks_exact(self.pairs.max(1))) {
+        for (row, angles) in rows.zip(angles.chunks_exact(self.pairs)) {
             for head in row.chunks_exact_mut(self.head_len) {
                 rotate(self.neighbours, &mut head[..2 * self.pairs], angles);
             }

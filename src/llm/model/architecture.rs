@@ -5,8 +5,8 @@ use super::metadata::{Keys, is_local};
 use super::rotation::{Pairs, Rotation};
 use crate::error::{Error, Result};
 use crate::graph::steps::Activation;
-use crate::llm::CacheType;
 use crate::llm::gguf::{Gguf, invalid, misfit};
+use crate::llm::{CacheType, Value};
 
 /// The layers whose attention sees only a window of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,10 @@ pub(super) struct Architecture {
     pub(super) norms_results: bool,
     /// Whether embeddings are multiplied by the square root of their length.
     pub(super) scales_embedding: bool,
+    /// Whether a file has factors for embeddings, scores, additions to the residual and logits.
+    has_multipliers: bool,
+    /// The last of as many layers has no rotation; 0 if all rotate.
+    unrotated: usize,
     /// Whether queries, keys and values are rows of one matrix, and of a decoder gate and up rows of another.
     pub(super) fused: bool,
     /// The properties of an encoder; `None` for a decoder.
@@ -57,6 +61,8 @@ const PLAIN: Architecture = Architecture {
     norms_heads: false,
     norms_results: false,
     scales_embedding: false,
+    has_multipliers: false,
+    unrotated: 0,
     fused: false,
     encoder: None,
 };
@@ -90,6 +96,18 @@ const ARCHITECTURES: &[Architecture] = &[
         name: "phi3",
         windows: Windows::All,
         fused: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "smollm3",
+        pairs: Pairs::Neighbours,
+        unrotated: 4,
+        ..PLAIN
+    },
+    Architecture {
+        name: "granite",
+        pairs: Pairs::Neighbours,
+        has_multipliers: true,
         ..PLAIN
     },
     Architecture {
@@ -137,6 +155,9 @@ pub(crate) struct Config {
     pub(crate) keeps_all: bool,
     /// The rotation of layers that see everything, and that of layers with a window.
     pub(super) rotations: [Rotation; 2],
+    /// The last of as many layers has no rotation; 0 if all rotate.
+    unrotated: usize,
+    pub(super) multipliers: Multipliers,
     pub(super) window: Option<usize>,
     /// The last of every `period` layers has no window; 0 if all layers have one.
     period: usize,
@@ -185,6 +206,8 @@ impl Config {
             },
             keeps_all: false,
             rotations: rotations(keys, architecture, rotated, capacity)?,
+            unrotated: architecture.unrotated(keys),
+            multipliers: Multipliers::new(keys, architecture, [width, heads, head_len, layers])?,
             window: architecture.window(keys)?,
             period: architecture.period(keys, layers)?,
             epsilon: keys.number(architecture.epsilon_key(), None)? as f32,
@@ -220,28 +243,67 @@ impl Config {
         self.window.is_some() && is_local(layer, self.period)
     }
 
-    /// Returns the factor of the products of queries and keys.
-    pub(super) fn score_scale(&self) -> f32 {
-        let is_27b = self.architecture.name == "gemma3" && self.layers == GEMMA3_27B_LAYERS;
-        let len = if is_27b {
-            self.width / self.heads
-        } else {
-            self.head_len
-        };
-        1.0 / libm::sqrtf(len as f32)
+    /// Returns whether a layer rotates queries and keys.
+    pub(super) fn rotates(&self, layer: usize) -> bool {
+        self.unrotated == 0 || !(layer + 1).is_multiple_of(self.unrotated)
     }
+}
 
-    /// Returns the factor of embeddings.
-    pub(super) fn embedding_scale(&self) -> f32 {
-        if self.architecture.scales_embedding {
-            libm::sqrtf(self.width as f32)
-        } else {
-            1.0
+/// The factors of a model's values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Multipliers {
+    /// The factor of embeddings.
+    pub(super) embedding: f32,
+    /// The factor of the products of queries and keys.
+    pub(super) scores: f32,
+    /// The factor of the results of attention and of the feed-forward network.
+    pub(super) additions: f32,
+    /// The factor of logits.
+    pub(super) logits: f32,
+}
+
+impl Multipliers {
+    fn new(
+        keys: Keys<'_>,
+        architecture: &Architecture,
+        [width, heads, head_len, layers]: [usize; 4],
+    ) -> Result<Self> {
+        let is_wide = architecture.name == "gemma3" && layers == GEMMA3_27B_LAYERS;
+        let len = if is_wide { width / heads } else { head_len };
+        let plain = Self {
+            embedding: if architecture.scales_embedding {
+                libm::sqrtf(width as f32)
+            } else {
+                1.0
+            },
+            scores: 1.0 / libm::sqrtf(len as f32),
+            additions: 1.0,
+            logits: 1.0,
+        };
+        if !architecture.has_multipliers {
+            return Ok(plain);
         }
+        Ok(Self {
+            embedding: keys.factor("embedding_scale", plain.embedding)?,
+            scores: keys.factor("attention.scale", plain.scores)?,
+            additions: keys.factor("residual_scale", plain.additions)?,
+            // The file has the divisor.
+            logits: 1.0 / keys.factor("logit_scale", plain.logits)?,
+        })
     }
 }
 
 impl Architecture {
+    /// Returns the number of layers of which the last one has no rotation; 0 if all rotate. As in llama.cpp, a file of an
+    /// architecture with multipliers whose rotation is not `finetuned` has none.
+    fn unrotated(&self, keys: Keys<'_>) -> usize {
+        let rotates = keys.get("rope.scaling.finetuned").and_then(Value::as_bool);
+        if self.has_multipliers && rotates == Some(false) {
+            return 1;
+        }
+        self.unrotated
+    }
+
     fn epsilon_key(&self) -> &'static str {
         match self.encoder {
             Some(_) => "attention.layer_norm_epsilon",

@@ -111,8 +111,14 @@ fn operations(step: Step) -> Vec<&'static str> {
         Step::Multiply { adds: true, .. } => vec!["matmul", "add"],
         Step::Multiply { .. } => vec!["matmul"],
         Step::AddVector { .. } | Step::Add { .. } => vec!["add"],
-        Step::Place { gains: None, .. } => vec!["rope", "write_cache"],
-        Step::Place { .. } => vec!["rms_norm", "rope", "write_cache"],
+        Step::Place {
+            gains, rotation, ..
+        } => {
+            let norm = gains.map(|_| "rms_norm");
+            let rope = rotation.map(|_| "rope");
+            let all = [norm, rope, Some("write_cache")];
+            all.into_iter().flatten().collect()
+        }
         Step::Attend { .. } | Step::AttendWithin { .. } => vec!["attention"],
         Step::Activate(activation) => vec![gated(activation)],
         Step::Gelu => vec!["gelu"],

@@ -71,7 +71,7 @@ const RULES: &[(&str, Rule)] = &[
     ("attention.causal", Rule::Causal),
     (
         "attention.scale",
-        Rule::Same(|config| config.score_scale().into()),
+        Rule::Same(|config| config.multipliers.scores.into()),
     ),
     ("attention.output_scale", NO_FACTOR),
     ("attention.value_scale", NO_FACTOR),
@@ -95,17 +95,23 @@ const RULES: &[(&str, Rule)] = &[
     ("rope.scaling.factor", Rule::Read),
     ("rope.scaling.attn_factor", Rule::Read),
     ("rope.scaling.original_context_length", Rule::Read),
-    ("rope.scaling.finetuned", Rule::Free), // A remark.
+    ("rope.scaling.finetuned", Rule::Read),
     ("rope.scaling.yarn_ext_factor", Rule::Numbers(&[0.0, -1.0])),
     ("rope.scaling.yarn_attn_factor", NO_FACTOR),
     ("rope.scaling.yarn_beta_fast", Rule::Numbers(&[0.0, 32.0])),
     ("rope.scaling.yarn_beta_slow", NO_FACTOR),
     // Factors, limits and activations.
-    ("logit_scale", NO_FACTOR),
-    ("residual_scale", NO_FACTOR),
+    (
+        "logit_scale",
+        Rule::Same(|config| 1.0 / f64::from(config.multipliers.logits)),
+    ),
+    (
+        "residual_scale",
+        Rule::Same(|config| config.multipliers.additions.into()),
+    ),
     (
         "embedding_scale",
-        Rule::Same(|config| config.embedding_scale().into()),
+        Rule::Same(|config| config.multipliers.embedding.into()),
     ),
     ("final_logit_softcapping", OFF),
     ("router_logit_softcapping", OFF),

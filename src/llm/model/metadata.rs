@@ -78,6 +78,15 @@ impl<'a> Keys<'a> {
         number.ok_or_else(|| self.misfit(key, "a positive number"))
     }
 
+    /// Returns a positive factor; as in llama.cpp, 0 means that the file does not set it.
+    pub(super) fn factor(self, key: &str, default: f32) -> Result<f32> {
+        if self.number(key, Some(0.0))? == 0.0 {
+            return Ok(default);
+        }
+        self.positive(key, default.into())
+            .map(|factor| factor as f32)
+    }
+
     pub(super) fn text(self, key: &str) -> Result<Option<&'a str>> {
         self.file.text(&self.full(key))
     }

@@ -75,22 +75,23 @@ pub(super) enum Step {
         bias: Option<VectorId>,
         to: Slot,
     },
-    /// Multiplies rows by a matrix. If `adds` is set, adds the result to the elements of `to`.
+    /// Multiplies rows by a matrix and a factor. If `adds` is set, adds the result to the elements of `to`.
     Multiply {
         from: Slot,
         weight: WeightId,
         to: Slot,
         adds: bool,
+        scale: f32,
     },
     /// Adds a vector to each row.
     AddVector { vector: VectorId, to: Slot },
     /// Adds rows to rows.
     Add { from: Slot, to: Slot },
     /// Writes heads where attention reads them: queries to `Rotated`, keys and values to a layer of the cache. Queries
-    /// and keys are normalised first if there are gains for them, and then rotated.
+    /// and keys are normalised first if there are gains for them, and then rotated if there is a rotation.
     Place {
         gains: Option<[VectorId; 2]>,
-        rotation: usize,
+        rotation: Option<usize>,
         layer: usize,
     },
     /// Attends to a layer's keys and values, of a window of positions if there is one.
@@ -187,7 +188,8 @@ impl Builder<'_> {
     fn end(&mut self) -> Result<()> {
         self.norm(Slot::Residual, "output_norm", Slot::Normed)?;
         if let Some(head) = self.weights.head {
-            self.multiply(Slot::Normed, WeightId(head), Slot::Logits, false);
+            let scale = self.config.multipliers.logits;
+            self.multiply(Slot::Normed, WeightId(head), Slot::Logits, false, scale);
         }
         Ok(())
     }
@@ -206,7 +208,7 @@ impl Builder<'_> {
         };
         self.steps.push(Step::Place {
             gains,
-            rotation: usize::from(local),
+            rotation: config.rotates(layer).then_some(usize::from(local)),
             layer,
         });
         let window = config.window.filter(|_| local);
@@ -271,14 +273,20 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A matrix and the bias after it, if the file has one.
+    /// A matrix and the bias after it, if the file has one. Results that are added have the factor of additions.
     fn linear(&mut self, from: Slot, name: &str, rows: usize, to: Slot, adds: bool) -> Result<()> {
         let cols = self.len_of(from);
         let weight = Weight::new(self.file, &format!("{name}.weight"), rows, cols)?;
         let weight = self.weights.push_matrix(weight);
-        self.multiply(from, weight, to, adds);
+        let scale = if adds {
+            self.config.multipliers.additions
+        } else {
+            1.0
+        };
+        self.multiply(from, weight, to, adds, scale);
         let name = format!("{name}.bias");
-        if let Some(bias) = optional_vector(self.file, &name, rows)? {
+        if let Some(mut bias) = optional_vector(self.file, &name, rows)? {
+            bias.iter_mut().for_each(|bias| *bias *= scale);
             let vector = self.weights.push_vector(bias);
             self.vectors.insert(name);
             self.steps.push(Step::AddVector { vector, to });
@@ -294,18 +302,19 @@ impl Builder<'_> {
         let mut first = 0;
         for &(slot, rows) in parts {
             let weight = self.weights.push_matrix(all.rows(first..first + rows));
-            self.multiply(from, weight, slot, false);
+            self.multiply(from, weight, slot, false, 1.0);
             first += rows;
         }
         Ok(())
     }
 
-    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) {
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool, scale: f32) {
         self.steps.push(Step::Multiply {
             from,
             weight,
             to,
             adds,
+            scale,
         });
     }
 

@@ -167,7 +167,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         if self.adapters.is_empty() {
             return self.recorder.multiply(from, weights, to, product, norm);
         }
-        let adapters = self.low_rank_products(weight, to);
+        let adapters = self.low_rank_products(weight, to, product.scale);
         self.recorder
             .multiply_adapted(from, weights, to, product, norm, &adapters)
     }
@@ -175,13 +175,14 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     fn places(
         &self,
         gains: Option<[VectorId; 2]>,
-        rotation: usize,
+        rotation: Option<usize>,
         layer: usize,
     ) -> HeadPlaces<'a, B::Buffer> {
         let (config, on) = (&self.model.config, self.on);
         let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
-        let angles = &self.slots.angles[rotation];
-        let rotation = &config.rotations[rotation];
+        let number = rotation.unwrap_or_default();
+        let angles = &self.slots.angles[number];
+        let rotation = rotation.map(|number| &config.rotations[number]);
         HeadPlaces {
             tokens: self.block.tokens,
             heads: config.heads,
@@ -192,8 +193,8 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             gains: gains.map(|gains| (gains, config.epsilon)),
             rotation: HeadRotation {
                 angles,
-                pairs: rotation.rotated / 2,
-                neighbours: rotation.pairs == Pairs::Neighbours,
+                pairs: rotation.map_or(0, |rotation| rotation.rotated / 2),
+                neighbours: rotation.is_some_and(|rotation| rotation.pairs == Pairs::Neighbours),
             },
             cache_type: config.cache_type,
         }
@@ -218,9 +219,11 @@ impl<B: ModelBackend> Pass<'_, B> {
                 weight,
                 to,
                 adds,
+                scale,
             } => {
                 let product = Product {
                     adds,
+                    scale,
                     ..Product::of(self.block.tokens)
                 };
                 self.multiply_by(from, weight, to, product)
@@ -334,7 +337,7 @@ impl<B: ModelBackend> Pass<'_, B> {
             position: self.block.first,
             capacity: config.room(layer),
             window,
-            scale: config.score_scale(),
+            scale: config.multipliers.scores,
             cache_type: config.cache_type,
         }
     }
