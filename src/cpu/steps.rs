@@ -59,6 +59,7 @@ impl StepBackend for Cpu {
         add: "add",
         silu: "silu_mul",
         gelu: "gelu_mul",
+        soft_cap: "tanh",
         place: ["place"; 3],
         attend: ["attention"; 3],
         attend_next: None,
@@ -125,7 +126,7 @@ fn shape_of(options: &Attention, layer: &CachedLayer<'_>) -> AttentionShape {
         capacity: layer.room,
         scale: options.scale,
         window: options.window,
-        soft_cap: None,
+        soft_cap: options.soft_cap,
         cache_type: options.cache_type,
     }
 }
@@ -359,6 +360,25 @@ impl StepPass for CpuPass {
         self.push(false, (x, 0..len), (y, 0..len), |cpu, _, x, y| {
             execute(cpu, &Op::Gelu, &[x], y)
         });
+        Ok(())
+    }
+
+    fn soft_cap(&mut self, x: &Elements, len: usize, cap: f32) -> Result<()> {
+        let nothing = (&Elements::default(), 0..0);
+        self.push(
+            false,
+            nothing,
+            (x, 0..len),
+            move |cpu, [divided, ..], _, x| {
+                try_resize(divided, len)?;
+                for (divided, x) in divided.iter_mut().zip(&*x) {
+                    *divided = x / cap;
+                }
+                execute(cpu, &Op::Tanh, &[divided], x)?;
+                x.iter_mut().for_each(|x| *x *= cap);
+                Ok(())
+            },
+        );
         Ok(())
     }
 

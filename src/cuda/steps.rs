@@ -28,7 +28,7 @@ use relampago_ptx::PtxType;
 use relampago_ptx::kernels::{
     Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
     DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat,
-    PackedMatmulKernel, PlaceHeadsKernel,
+    PackedMatmulKernel, PlaceHeadsKernel, SoftCapKernel,
 };
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -49,6 +49,7 @@ impl StepBackend for SharedCuda {
         add: "add_rows",
         silu: "gate_silu",
         gelu: "gate_gelutanh",
+        soft_cap: "soft_cap",
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
         attend_next: None,
@@ -421,7 +422,8 @@ impl<'a> StepPass for CudaPass<'a> {
             attention.capacity,
             attention.window.unwrap_or(0),
         ]);
-        let scale = [Argument::F32(attention.scale)];
+        let soft_cap = attention.soft_cap.unwrap_or(0.0);
+        let scale = [attention.scale, soft_cap].map(Argument::F32);
         if splits == 1 {
             let arguments = [&inputs[..], &[mixed.from(0)], &shape, &scale].concat();
             return self.launch(&kernel, arguments);
@@ -436,6 +438,11 @@ impl<'a> StepPass for CudaPass<'a> {
         let sum = DecodeSumKernel::new(PtxType::F32, len);
         let arguments = [&left[..], &[mixed.from(0)], &sizes([heads, splits])].concat();
         self.launch(&sum, arguments)
+    }
+
+    fn soft_cap(&mut self, x: &Elements, len: usize, cap: f32) -> Result<()> {
+        let [len] = sizes([len]);
+        self.launch(&SoftCapKernel, vec![x.from(0), len, Argument::F32(cap)])
     }
 
     fn gate(

@@ -58,6 +58,7 @@ impl StepBackend for Arc<Gpu> {
         add: "add_rows",
         silu: "gate",
         gelu: "gate",
+        soft_cap: "cap_logits",
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
         attend_next: Some(["attend_next", "attend_next_f16", "attend_next_q8_0"]),
@@ -420,6 +421,12 @@ impl<'g> StepPass for GpuPass<'g> {
         let kernel = ("gelu_rows", kernels::GELU_ROWS);
         let workgroups = vectors.div_ceil(WORKGROUP);
         self.record(kernel, &[vectors as u32], &[x], y, workgroups)
+    }
+
+    fn soft_cap(&mut self, x: &GpuBuffer, len: usize, cap: f32) -> Result<()> {
+        let kernel = ("cap_logits", kernels::CAP_LOGITS);
+        let workgroups = len.div_ceil(WORKGROUP);
+        self.record(kernel, &[len as u32, cap.to_bits()], &[], x, workgroups)
     }
 
     fn gate(

@@ -123,6 +123,7 @@ pub(crate) struct StepKernels {
     pub(crate) add: &'static str,
     pub(crate) silu: &'static str,
     pub(crate) gelu: &'static str,
+    pub(crate) soft_cap: &'static str,
     /// For each type of cache.
     pub(crate) place: [&'static str; 3],
     pub(crate) attend: [&'static str; 3],
@@ -314,6 +315,9 @@ pub(crate) trait StepPass: Sized {
         no_encoders()
     }
 
+    /// Bounds the first `len` elements: each becomes `cap · tanh(x / cap)`.
+    fn soft_cap(&mut self, x: &Self::Buffer, len: usize, cap: f32) -> Result<()>;
+
     /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
     /// the ones after them.
     fn gate(
@@ -467,6 +471,8 @@ pub(crate) struct Attention {
     pub(crate) capacity: usize,
     pub(crate) window: Option<usize>,
     pub(crate) scale: f32,
+    /// The bound `c` of the scores, which become `c · tanh(score / c)`.
+    pub(crate) soft_cap: Option<f32>,
     pub(crate) cache_type: CacheType,
 }
 

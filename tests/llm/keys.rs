@@ -1,7 +1,8 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
 use super::random_models::{
-    GEMMA, GRANITE, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH, random_model_with,
+    GEMMA, GEMMA2, GRANITE, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH,
+    random_model_with,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};
 use crate::support::Random;
@@ -224,6 +225,21 @@ const USED: &[(&str, Shape, Set, Change)] = &[
         GRANITE,
         |file| file.float("granite.logit_scale", 0.0),
         |oracle| oracle.multipliers[3] = 1.0,
+    ),
+    (
+        "bounds of scores and logits that are not set",
+        GEMMA2,
+        |file| {
+            file.float("gemma2.attn_logit_softcapping", 0.0);
+            file.float("gemma2.final_logit_softcapping", 0.0);
+        },
+        |oracle| oracle.soft_caps = [50.0, 30.0],
+    ),
+    (
+        "a factor in layers with and without windows",
+        GEMMA2,
+        |file| file.float("gemma2.rope.scaling.factor", 4.0),
+        |oracle| oracle.scaling = 4.0,
     ),
     (
         "no experts",

@@ -55,6 +55,8 @@ pub(crate) struct Shape {
     unrotated: usize,
     /// The factors of embeddings, scores and additions to the residual, and the divisor of logits, if the file has them.
     multipliers: Option<[f64; 4]>,
+    /// The bounds of scores and of logits; infinite if there are none.
+    soft_caps: [f64; 2],
     /// Whether the file has a factor for each frequency of the rotation.
     factors: bool,
     tokenizer: Tokenizer,
@@ -77,6 +79,11 @@ impl Shape {
         Self { context, ..self }
     }
 
+    /// Returns whether layers with windows have a base of their own.
+    fn own_base(self) -> bool {
+        self.name == "gemma3"
+    }
+
     /// Returns the shape with tokens that show the words of a pre-tokenizer.
     pub(crate) fn with_words_of(self, pretokenizer: &'static str) -> Self {
         let tokenizer = Tokenizer::Words(pretokenizer);
@@ -96,6 +103,7 @@ const PLAIN: Shape = Shape {
     windows: false,
     unrotated: 0,
     multipliers: None,
+    soft_caps: [f64::INFINITY; 2],
     factors: false,
     tokenizer: Tokenizer::Bytes,
 };
@@ -109,6 +117,18 @@ pub(crate) const GEMMA: Shape = Shape {
     gemma: true,
     head_norms: true,
     windows: true,
+    tokenizer: Tokenizer::Pieces,
+    ..PLAIN
+};
+
+pub(crate) const GEMMA2: Shape = Shape {
+    name: "gemma2",
+    layers: 4,
+    neighbours: false,
+    gemma: true,
+    windows: true,
+    // Small ones, which random scores and logits reach.
+    soft_caps: [0.5, 2.0],
     tokenizer: Tokenizer::Pieces,
     ..PLAIN
 };
@@ -149,7 +169,7 @@ pub(crate) const GRANITE: Shape = Shape {
     ..PLAIN
 };
 
-pub(crate) const SHAPES: [Shape; 8] = [
+pub(crate) const SHAPES: [Shape; 9] = [
     LLAMA,
     Shape {
         factors: true,
@@ -158,6 +178,7 @@ pub(crate) const SHAPES: [Shape; 8] = [
     QWEN2,
     QWEN3,
     GEMMA,
+    GEMMA2,
     PHI,
     SMOLLM3,
     GRANITE,
@@ -182,8 +203,14 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     if shape.windows {
         writer.unsigned(&key("attention.sliding_window"), WINDOW as u32);
     }
-    if shape.gemma {
+    if shape.own_base() {
         writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
+    }
+    let names = ["attn_logit_softcapping", "final_logit_softcapping"];
+    for (name, cap) in names.into_iter().zip(shape.soft_caps) {
+        if cap.is_finite() {
+            writer.float(&key(name), cap as f32);
+        }
     }
     let names = [
         "embedding_scale",
@@ -221,6 +248,8 @@ pub(crate) struct Oracle {
     pub(crate) unrotated: usize,
     /// The factors of embeddings, scores and additions to the residual, and the divisor of logits.
     pub(crate) multipliers: [f64; 4],
+    /// The bounds of scores and of logits.
+    pub(crate) soft_caps: [f64; 2],
     embedding: Vec<f64>,
     norm: Vec<f64>,
     factors: Vec<f64>,
@@ -335,14 +364,19 @@ pub(crate) fn random_model_with(
     }
     let oracle = Oracle {
         shape,
-        bases: [if shape.gemma { GLOBAL_BASE } else { BASE }, BASE],
+        bases: [if shape.own_base() { GLOBAL_BASE } else { BASE }, BASE],
         scaling: 1.0,
         magnitude: 1.0,
         rotated: HEAD,
-        period: if shape.gemma { 6 } else { 0 },
+        period: match shape.name {
+            "gemma3" => 6,
+            "gemma2" => 2,
+            _ => 0,
+        },
         window: WINDOW,
         epsilon: EPSILON,
         unrotated: shape.unrotated,
+        soft_caps: shape.soft_caps,
         multipliers: shape.multipliers.unwrap_or([
             if shape.gemma {
                 (WIDTH as f64).sqrt()
@@ -369,6 +403,14 @@ fn multiply(matrix: &[f64], x: &[f64]) -> Vec<f64> {
 
 fn add(x: &mut [f64], more: &[f64]) {
     x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
+}
+
+fn bounded(x: f64, cap: f64) -> f64 {
+    if cap.is_finite() {
+        cap * (x / cap).tanh()
+    } else {
+        x
+    }
 }
 
 impl Oracle {
@@ -418,7 +460,12 @@ impl Oracle {
     pub(crate) fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
         let normed = self.hidden(tokens).into_iter();
         let logits = normed.map(|x| multiply(&self.embedding, &x));
-        let divided = logits.map(|logits| logits.iter().map(|x| x / self.multipliers[3]).collect());
+        let divided = logits.map(|logits| {
+            logits
+                .iter()
+                .map(|x| bounded(x / self.multipliers[3], self.soft_caps[1]))
+                .collect()
+        });
         divided.collect()
     }
 
@@ -501,7 +548,7 @@ impl Oracle {
 
     fn rotate(&self, x: &mut [f64], position: usize, local: bool) {
         let base = self.bases[usize::from(local)];
-        let is_scaled = !(local && self.shape.gemma);
+        let is_scaled = !(local && self.shape.own_base());
         let scaling = if is_scaled { self.scaling } else { 1.0 };
         let rotated = self.rotated;
         for head in x.chunks_exact_mut(HEAD) {
@@ -526,7 +573,10 @@ impl Oracle {
         let q = &q[head * HEAD..(head + 1) * HEAD];
         let dot = |key: &Vec<f64>| {
             let products = q.iter().zip(&key[kv.clone()]).map(|(q, k)| q * k);
-            products.sum::<f64>() * self.multipliers[1]
+            bounded(
+                products.sum::<f64>() * self.multipliers[1],
+                self.soft_caps[0],
+            )
         };
         let scores: Vec<f64> = keys.iter().map(dot).collect();
         let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);

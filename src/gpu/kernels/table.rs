@@ -460,6 +460,7 @@ pub(crate) const APART: &[Apart] = &[
     apart("steps/attend_tiled", "attend_tiled", &[]),
     apart("steps/attend_tiled", "attend_tiled_f16", &["f16"]),
     apart("steps/attend_tiled", "attend_tiled_q8_0", &["q8_0"]),
+    apart("steps/cap_logits", "cap_logits", &[]),
     apart("steps/change_logits", "change_logits", &[]),
     apart("steps/forbid", "forbid", &[]),
     apart("steps/draw", "draw", &[]),

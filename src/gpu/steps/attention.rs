@@ -164,7 +164,7 @@ fn gains<'a>(heads: &HeadPlaces<'a, GpuBuffer>, other: &'a GpuBuffer) -> [&'a Gp
     heads.gains.map_or([other; 2], |(gains, _)| gains)
 }
 
-fn attention_params(attention: &Attention, splits: usize) -> [u32; 9] {
+fn attention_params(attention: &Attention, splits: usize) -> [u32; 10] {
     [
         attention.tokens as u32,
         attention.heads as u32,
@@ -175,6 +175,7 @@ fn attention_params(attention: &Attention, splits: usize) -> [u32; 9] {
         attention.window.unwrap_or(0) as u32,
         attention.scale.to_bits(),
         splits as u32,
+        attention.soft_cap.unwrap_or(0.0).to_bits(),
     ]
 }
 

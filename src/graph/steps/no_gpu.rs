@@ -23,6 +23,7 @@ impl StepBackend for Infallible {
         add: "",
         silu: "",
         gelu: "",
+        soft_cap: "",
         place: [""; 3],
         attend: [""; 3],
         attend_next: None,
@@ -81,6 +82,7 @@ impl StepPass for Infallible {
         add((&Infallible, usize), Columns<'_, Infallible>, usize);
         place(&Infallible, &HeadPlaces<'_, Infallible>, &Infallible, &Infallible);
         attend((&Infallible, &Infallible), &Attention, &Infallible, &Infallible);
+        soft_cap(&Infallible, usize, f32);
         gate(&Infallible, &Infallible, [usize; 2], Activation);
     }
 }

@@ -13,9 +13,23 @@ use crate::llm::{CacheType, Value};
 pub(super) enum Windows {
     None,
     All,
-    /// All but the last one of each period, which is six layers unless a file says otherwise. Their rotation has a base of
-    /// its own.
-    Periodic,
+    /// All but the last one of each period.
+    Periodic {
+        /// The number of layers of a period, unless a file says otherwise.
+        period: usize,
+        /// The positions that a layer sees, unless a file says otherwise; `None` if layers then have no window.
+        len: Option<usize>,
+        rotation: LocalRotation,
+    },
+}
+
+/// The rotation of layers with a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LocalRotation {
+    /// The rotation of the other layers.
+    Same,
+    /// A rotation with a base of its own, 10,000 unless a file says otherwise. Nothing scales its frequencies.
+    OwnBase,
 }
 
 /// The properties that distinguish an encoder: its tokens see all tokens of their text, norms follow additions and have
@@ -44,6 +58,11 @@ pub(super) struct Architecture {
     pub(super) scales_embedding: bool,
     /// Whether a file has factors for embeddings, scores, additions to the residual and logits.
     has_multipliers: bool,
+    /// The bounds of scores and of logits if a file may have them, unless it says otherwise.
+    soft_caps: Option<[f32; 2]>,
+    /// The number of layers of the model of the family whose scores depend on the width of a head's share, and not on the
+    /// length of a head; 0 if there is none.
+    layers_of_wide: usize,
     /// The last of as many layers has no rotation; 0 if all rotate.
     unrotated: usize,
     /// Whether queries, keys and values are rows of one matrix, and of a decoder gate and up rows of another.
@@ -62,6 +81,8 @@ const PLAIN: Architecture = Architecture {
     norms_results: false,
     scales_embedding: false,
     has_multipliers: false,
+    soft_caps: None,
+    layers_of_wide: 0,
     unrotated: 0,
     fused: false,
     encoder: None,
@@ -86,10 +107,29 @@ const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "gemma3",
         activation: Activation::GeluTanh,
-        windows: Windows::Periodic,
+        windows: Windows::Periodic {
+            period: 6,
+            len: None,
+            rotation: LocalRotation::OwnBase,
+        },
         norms_heads: true,
         norms_results: true,
         scales_embedding: true,
+        layers_of_wide: 62,
+        ..PLAIN
+    },
+    Architecture {
+        name: "gemma2",
+        activation: Activation::GeluTanh,
+        windows: Windows::Periodic {
+            period: 2,
+            len: Some(4096),
+            rotation: LocalRotation::Same,
+        },
+        norms_results: true,
+        scales_embedding: true,
+        soft_caps: Some([50.0, 30.0]),
+        layers_of_wide: 46,
         ..PLAIN
     },
     Architecture {
@@ -129,9 +169,6 @@ const ARCHITECTURES: &[Architecture] = &[
     },
 ];
 
-/// The layers of Gemma 3 with 27 billion parameters, whose scores have a scale of their own.
-const GEMMA3_27B_LAYERS: usize = 62;
-
 /// The longest head in elements, so that no file makes its reader allocate more. Models have heads of 64 to 256.
 const MOST_HEAD: usize = 1 << 14;
 
@@ -158,6 +195,7 @@ pub(crate) struct Config {
     /// The last of as many layers has no rotation; 0 if all rotate.
     unrotated: usize,
     pub(super) multipliers: Multipliers,
+    pub(super) soft_caps: SoftCaps,
     pub(super) window: Option<usize>,
     /// The last of every `period` layers has no window; 0 if all layers have one.
     period: usize,
@@ -208,6 +246,7 @@ impl Config {
             rotations: rotations(keys, architecture, rotated, capacity)?,
             unrotated: architecture.unrotated(keys),
             multipliers: Multipliers::new(keys, architecture, [width, heads, head_len, layers])?,
+            soft_caps: SoftCaps::new(keys, architecture)?,
             window: architecture.window(keys)?,
             period: architecture.period(keys, layers)?,
             epsilon: keys.number(architecture.epsilon_key(), None)? as f32,
@@ -268,7 +307,7 @@ impl Multipliers {
         architecture: &Architecture,
         [width, heads, head_len, layers]: [usize; 4],
     ) -> Result<Self> {
-        let is_wide = architecture.name == "gemma3" && layers == GEMMA3_27B_LAYERS;
+        let is_wide = architecture.layers_of_wide == layers;
         let len = if is_wide { width / heads } else { head_len };
         let plain = Self {
             embedding: if architecture.scales_embedding {
@@ -289,6 +328,29 @@ impl Multipliers {
             additions: keys.factor("residual_scale", plain.additions)?,
             // The file has the divisor.
             logits: 1.0 / keys.factor("logit_scale", plain.logits)?,
+        })
+    }
+}
+
+/// The bounds of a model's values: a value `x` becomes `c · tanh(x / c)`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SoftCaps {
+    pub(super) scores: Option<f32>,
+    pub(super) logits: Option<f32>,
+}
+
+impl SoftCaps {
+    fn new(keys: Keys<'_>, architecture: &Architecture) -> Result<Self> {
+        let Some(defaults) = architecture.soft_caps else {
+            return Ok(Self {
+                scores: None,
+                logits: None,
+            });
+        };
+        let cap = |key, default| keys.factor(key, default).map(Some);
+        Ok(Self {
+            scores: cap("attn_logit_softcapping", defaults[0])?,
+            logits: cap("final_logit_softcapping", defaults[1])?,
         })
     }
 }
@@ -315,7 +377,8 @@ impl Architecture {
     fn window(&self, keys: Keys<'_>) -> Result<Option<usize>> {
         match self.windows {
             Windows::None => Ok(None),
-            Windows::All | Windows::Periodic => keys.window(),
+            Windows::All => keys.window(None),
+            Windows::Periodic { len, .. } => keys.window(len),
         }
     }
 
@@ -324,7 +387,7 @@ impl Architecture {
         match self.windows {
             Windows::None => Ok(0),
             Windows::All => keys.period(layers, 0),
-            Windows::Periodic => keys.period(layers, 6),
+            Windows::Periodic { period, .. } => keys.period(layers, period),
         }
     }
 }
@@ -396,8 +459,16 @@ fn rotations(
         global.divide(&factors);
     }
     let local = match architecture.windows {
-        Windows::Periodic => new(keys.positive("rope.freq_base_swa", 1e4)?),
-        Windows::None | Windows::All => global.clone(),
+        Windows::Periodic {
+            rotation: LocalRotation::OwnBase,
+            ..
+        } => new(keys.positive("rope.freq_base_swa", 1e4)?),
+        Windows::Periodic {
+            rotation: LocalRotation::Same,
+            ..
+        }
+        | Windows::None
+        | Windows::All => global.clone(),
     };
     Ok([global, local])
 }

@@ -69,6 +69,7 @@ impl Model {
             Step::Attend { .. } => (kernels.attend[0], heads(&[Slot::Mixed])),
             Step::AttendWithin { .. } => (of_encoder.attend_within, heads(&[Slot::Mixed])),
             Step::Activate(activation) => (gated(activation), vec![len(Slot::Gated)]),
+            Step::SoftCap(_) => (kernels.soft_cap, vec![len(Slot::Logits)]),
             Step::Gelu => (of_encoder.gelu, vec![len(Slot::Gated)]),
         };
         ModelStep {
@@ -94,6 +95,7 @@ impl Model {
             | Step::Attend { .. }
             | Step::AttendWithin { .. }
             | Step::Activate(_)
+            | Step::SoftCap(_)
             | Step::Gelu => Vec::new(),
         };
         let sizes = vectors
@@ -121,6 +123,7 @@ fn operations(step: Step) -> Vec<&'static str> {
         }
         Step::Attend { .. } | Step::AttendWithin { .. } => vec!["attention"],
         Step::Activate(activation) => vec![gated(activation)],
+        Step::SoftCap(_) => vec!["soft_cap"],
         Step::Gelu => vec!["gelu"],
     }
 }

@@ -77,7 +77,10 @@ const RULES: &[(&str, Rule)] = &[
     ("attention.value_scale", NO_FACTOR),
     ("attention.clamp_kqv", OFF),
     ("attention.max_alibi_bias", OFF),
-    ("attn_logit_softcapping", OFF),
+    (
+        "attn_logit_softcapping",
+        Rule::Same(|config| config.soft_caps.scores.unwrap_or(0.0).into()),
+    ),
     ("full_attention_interval", OFF),
     // Rotation.
     ("rope.dimension_count", Rule::Read),
@@ -113,7 +116,10 @@ const RULES: &[(&str, Rule)] = &[
         "embedding_scale",
         Rule::Same(|config| config.multipliers.embedding.into()),
     ),
-    ("final_logit_softcapping", OFF),
+    (
+        "final_logit_softcapping",
+        Rule::Same(|config| config.soft_caps.logits.unwrap_or(0.0).into()),
+    ),
     ("router_logit_softcapping", OFF),
     ("hidden_activation", Rule::ActivationName),
     ("hidden_act", Rule::ActivationName),

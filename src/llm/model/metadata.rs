@@ -112,10 +112,11 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the number of positions that a layer with a window sees; 0 in a file means no window.
-    pub(super) fn window(self) -> Result<Option<usize>> {
+    pub(super) fn window(self, default: Option<usize>) -> Result<Option<usize>> {
         const KEY: &str = "attention.sliding_window";
         match self.get(KEY).map(Value::as_u64) {
-            None | Some(Some(0)) => Ok(None),
+            None => Ok(default),
+            Some(Some(0)) => Ok(None),
             Some(_) => self.size(KEY, None).map(Some),
         }
     }

@@ -100,6 +100,8 @@ pub(super) enum Step {
     AttendWithin { layer: usize },
     /// Multiplies the gate's activation by `Up`, to `Gated`.
     Activate(Activation),
+    /// Bounds logits: each becomes `c · tanh(logit / c)`.
+    SoftCap(f32),
     /// Writes the GELU of `Gate`, by its definition with the error function, to `Gated`.
     Gelu,
 }
@@ -116,6 +118,7 @@ impl Step {
             | Self::Attend { .. }
             | Self::AttendWithin { .. }
             | Self::Activate(_)
+            | Self::SoftCap(_)
             | Self::Gelu => None,
         }
     }
@@ -190,6 +193,9 @@ impl Builder<'_> {
         if let Some(head) = self.weights.head {
             let scale = self.config.multipliers.logits;
             self.multiply(Slot::Normed, WeightId(head), Slot::Logits, false, scale);
+        }
+        if let Some(cap) = self.config.soft_caps.logits {
+            self.steps.push(Step::SoftCap(cap));
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ pub use softmax::SoftmaxKernel;
 pub use steps::{
     AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel,
     ForbidKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel, PlaceHeadsKernel,
-    RankKernel, SumWeightsKernel,
+    RankKernel, SoftCapKernel, SumWeightsKernel,
 };
 
 use super::error::Result;

@@ -6,6 +6,7 @@ mod choice;
 mod gate;
 mod heads;
 mod packed;
+mod soft_cap;
 
 pub use add_rows::AddRowsKernel;
 pub use attend::CachedAttentionKernel;
@@ -15,3 +16,4 @@ pub use choice::{
 pub use gate::GateKernel;
 pub use heads::PlaceHeadsKernel;
 pub use packed::{PackedFormat, PackedMatmulKernel, PackedRowKernel};
+pub use soft_cap::SoftCapKernel;

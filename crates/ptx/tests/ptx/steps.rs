@@ -7,7 +7,7 @@ use super::variants::Variant;
 use relampago_ptx::PtxType::F32;
 use relampago_ptx::kernels::{
     Activation, AddRowsKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel,
-    PlaceHeadsKernel,
+    PlaceHeadsKernel, SoftCapKernel,
 };
 
 pub(crate) fn variants() -> Vec<Variant> {
@@ -15,6 +15,8 @@ pub(crate) fn variants() -> Vec<Variant> {
         AddRowsKernel,
         [[1, 1, 1], [3, 130, 200]].map(add_rows).into(),
     )];
+    let capped = [1, 300].map(capped).into();
+    variants.push(Variant::new(SoftCapKernel, capped));
     for (activation, function) in GATES {
         let cases = [[1, 1], [3, 130]].map(|shape| gate(shape, function));
         variants.push(Variant::new(GateKernel::new(activation), cases.into()));
@@ -102,6 +104,28 @@ const GATES: [(Activation, Function); 2] = [
         x / (1.0 + (-2.0 * u).exp())
     }),
 ];
+
+fn capped(len: usize) -> Case {
+    const CAP: f32 = 30.0;
+    let mut x = random(len, 5);
+    for (scale, x) in [0.01, 1.0, 20.0, 1e4].iter().cycle().zip(&mut x) {
+        *x *= scale;
+    }
+    let expected = x.iter().map(|&x| Expected {
+        value: f64::from(CAP) * (f64::from(x) / f64::from(CAP)).tanh(),
+        bound: f64::from(CAP) * 2f64.powi(-21),
+    });
+    let expected = expected.collect();
+    let mut arguments = vec![Value::F32s(x)];
+    arguments.extend(sizes([len]));
+    arguments.push(Value::F32(CAP));
+    Case {
+        label: format!("{len} elements"),
+        arguments,
+        output: 0,
+        expected,
+    }
+}
 
 fn gate([rows, hidden]: [usize; 2], function: Function) -> Case {
     let x: Vec<f32> = random(rows * 2 * hidden, 3)

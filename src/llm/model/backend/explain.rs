@@ -77,6 +77,7 @@ impl<B: ModelBackend> Explaining<'_, B> {
                 None => B::KERNELS.attend[cache_type],
             },
             Step::AttendWithin { .. } => of_encoder.attend_within,
+            Step::SoftCap(_) => B::KERNELS.soft_cap,
             Step::Gelu => of_encoder.gelu,
             Step::Activate(_) if self.gates(last) => {
                 if let Some(product) = self.steps.last_mut() {

@@ -241,6 +241,10 @@ impl<B: ModelBackend> Pass<'_, B> {
             Step::Attend { layer, window } => self.attend(layer, window),
             Step::AttendWithin { layer } => self.attend_within(layer),
             Step::Activate(activation) => self.activate(activation),
+            Step::SoftCap(cap) => {
+                let (logits, len) = self.rows(Slot::Logits);
+                self.recorder.soft_cap(logits, len, cap)
+            }
             Step::Gelu => {
                 let (slots, from) = (self.slots, Slot::Gate);
                 let len = self.block.tokens * slots.len(from);
@@ -338,6 +342,7 @@ impl<B: ModelBackend> Pass<'_, B> {
             capacity: config.room(layer),
             window,
             scale: config.multipliers.scores,
+            soft_cap: config.soft_caps.scores,
             cache_type: config.cache_type,
         }
     }
