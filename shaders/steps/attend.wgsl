@@ -34,7 +34,7 @@ struct Params {
     // With `next`, as in place_heads.wgsl.
     pairs: u32,
     neighbours: u32,
-    has_gains: u32,
+    gains: u32,
     epsilon: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

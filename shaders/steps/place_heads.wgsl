@@ -15,7 +15,8 @@ struct Params {
     // Pairs of a head that are rotated, and whether a pair is of neighbours.
     pairs: u32,
     neighbours: u32,
-    has_gains: u32,
+    // 0: no norms, 1: of each head, 2: of all heads of queries together, and of all of keys.
+    gains: u32,
     epsilon: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -367,8 +367,8 @@ impl<'a> StepPass for CudaPass<'a> {
             CacheType::F16 => kernel.packed(),
             CacheType::Q8_0 => kernel.quantized(),
         };
-        // Where there are no gains, another buffer stands for them that is not read.
-        let gains = heads.gains.map_or([x; 2], |(gains, _)| gains);
+        let gains = heads.gains_or(x);
+        let (norms, epsilon) = heads.norm_parameters();
         let rotation = &heads.rotation;
         let pointers = [x, gains[0], gains[1], rotation.angles, queries, cached];
         let pointers = pointers.map(|buffer| buffer.from(0));
@@ -383,9 +383,9 @@ impl<'a> StepPass for CudaPass<'a> {
         ]);
         let numbers = [
             flag(rotation.neighbours),
-            flag(heads.gains.is_some()),
+            Argument::U32(norms),
             Argument::U32(heads.capacity as u32),
-            Argument::F32(heads.gains.map_or(0.0, |(_, epsilon)| epsilon)),
+            Argument::F32(epsilon),
         ];
         let arguments = [&pointers[..], &shape, &numbers].concat();
         self.launch(&kernel, arguments)

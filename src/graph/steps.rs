@@ -366,10 +366,33 @@ pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) position: usize,
     /// The number of rows of a head in the cache. Position `p` has row `p % capacity`.
     pub(crate) capacity: usize,
-    /// The gains of the norms of queries and of keys, and their epsilon.
-    pub(crate) gains: Option<([&'a B; 2], f32)>,
+    pub(crate) gains: Option<HeadGains<'a, B>>,
     pub(crate) rotation: HeadRotation<'a, B>,
     pub(crate) cache_type: CacheType,
+}
+
+/// The norms of queries and of keys.
+pub(crate) struct HeadGains<'a, B> {
+    /// The gains of queries and of keys.
+    pub(crate) gains: [&'a B; 2],
+    pub(crate) epsilon: f32,
+    /// Whether all heads of queries are normalised together, and all of keys; else each is by itself.
+    pub(crate) joint: bool,
+}
+
+impl<'a, B> HeadPlaces<'a, B> {
+    /// Returns the numbers by which kernels know how heads are normalised, and the epsilon.
+    pub(crate) fn norm_parameters(&self) -> (u32, f32) {
+        match &self.gains {
+            None => (0, 0.0),
+            Some(norms) => (1 + u32::from(norms.joint), norms.epsilon),
+        }
+    }
+
+    /// Returns the gains of queries and of keys. If there are none, another buffer is bound in their place and not read.
+    pub(crate) fn gains_or(&self, other: &'a B) -> [&'a B; 2] {
+        self.gains.as_ref().map_or([other; 2], |norms| norms.gains)
+    }
 }
 
 /// A rotation of heads.

@@ -1,7 +1,7 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
 use super::random_models::{
-    GEMMA, GEMMA2, GRANITE, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH,
+    GEMMA, GEMMA2, GRANITE, LLAMA, OLMO2, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH,
     random_model_with,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};
@@ -240,6 +240,15 @@ const USED: &[(&str, Shape, Set, Change)] = &[
         GEMMA2,
         |file| file.float("gemma2.rope.scaling.factor", 4.0),
         |oracle| oracle.scaling = 4.0,
+    ),
+    (
+        "a factor and a magnitude of layers that see everything",
+        OLMO2,
+        |file| {
+            file.float("olmo2.rope.scaling.factor", 4.0);
+            file.float("olmo2.rope.scaling.attn_factor", 1.5);
+        },
+        |oracle| (oracle.scaling, oracle.magnitude) = (4.0, 1.5),
     ),
     (
         "no experts",

@@ -49,6 +49,8 @@ pub(crate) struct Shape {
     biases: bool,
     gemma: bool,
     head_norms: bool,
+    /// Whether all heads of queries, and all of keys, are normalised together, and results instead of inputs.
+    olmo: bool,
     fused: bool,
     windows: bool,
     /// The last of as many layers has no rotation; 0 if all rotate.
@@ -99,6 +101,7 @@ const PLAIN: Shape = Shape {
     biases: false,
     gemma: false,
     head_norms: false,
+    olmo: false,
     fused: false,
     windows: false,
     unrotated: 0,
@@ -130,6 +133,15 @@ pub(crate) const GEMMA2: Shape = Shape {
     // Small ones, which random scores and logits reach.
     soft_caps: [0.5, 2.0],
     tokenizer: Tokenizer::Pieces,
+    ..PLAIN
+};
+
+pub(crate) const OLMO2: Shape = Shape {
+    name: "olmo2",
+    layers: 4,
+    neighbours: false,
+    olmo: true,
+    windows: true,
     ..PLAIN
 };
 
@@ -169,7 +181,7 @@ pub(crate) const GRANITE: Shape = Shape {
     ..PLAIN
 };
 
-pub(crate) const SHAPES: [Shape; 9] = [
+pub(crate) const SHAPES: [Shape; 10] = [
     LLAMA,
     Shape {
         factors: true,
@@ -179,6 +191,7 @@ pub(crate) const SHAPES: [Shape; 9] = [
     QWEN3,
     GEMMA,
     GEMMA2,
+    OLMO2,
     PHI,
     SMOLLM3,
     GRANITE,
@@ -302,18 +315,22 @@ pub(crate) fn random_model_with(
             let name = format!("blk.{index}.{name}");
             random_tensor(&mut writer, &name, &[len], WeightType::F32, random)
         };
-        let mut layer = Layer {
-            attention_norm: vector("attn_norm.weight", WIDTH),
-            feed_norm: vector("ffn_norm.weight", WIDTH),
-            ..Layer::default()
-        };
-        if shape.gemma {
+        let mut layer = Layer::default();
+        if !shape.olmo {
+            layer.attention_norm = vector("attn_norm.weight", WIDTH);
+            layer.feed_norm = vector("ffn_norm.weight", WIDTH);
+        }
+        if shape.gemma || shape.olmo {
             let names = ["post_attention_norm.weight", "post_ffw_norm.weight"];
             layer.result_norms = names.map(|name| vector(name, WIDTH));
         }
         if shape.head_norms {
             let names = ["attn_q_norm.weight", "attn_k_norm.weight"];
             layer.head_norms = names.map(|name| vector(name, HEAD));
+        }
+        if shape.olmo {
+            let norms = [("attn_q_norm.weight", WIDTH), ("attn_k_norm.weight", ROWS)];
+            layer.head_norms = norms.map(|(name, len)| vector(name, len));
         }
         if shape.biases {
             let biases = [
@@ -371,6 +388,7 @@ pub(crate) fn random_model_with(
         period: match shape.name {
             "gemma3" => 6,
             "gemma2" => 2,
+            "olmo2" => 4,
             _ => 0,
         },
         window: WINDOW,
@@ -548,15 +566,20 @@ impl Oracle {
 
     fn rotate(&self, x: &mut [f64], position: usize, local: bool) {
         let base = self.bases[usize::from(local)];
-        let is_scaled = !(local && self.shape.own_base());
+        let is_scaled = !(local && (self.shape.own_base() || self.shape.olmo));
         let scaling = if is_scaled { self.scaling } else { 1.0 };
+        let magnitude = if local && self.shape.olmo {
+            1.0
+        } else {
+            self.magnitude
+        };
         let rotated = self.rotated;
         for head in x.chunks_exact_mut(HEAD) {
             for pair in 0..rotated / 2 {
                 let frequency = base.powf(-(2.0 * pair as f64) / rotated as f64);
                 let frequency = frequency / self.factors[pair] / scaling;
                 let (sin, cos) = (position as f64 * frequency).sin_cos();
-                let [sin, cos] = [sin, cos].map(|part| part * self.magnitude);
+                let [sin, cos] = [sin, cos].map(|part| part * magnitude);
                 let [first, second] = if self.shape.neighbours {
                     [2 * pair, 2 * pair + 1]
                 } else {

@@ -33,8 +33,11 @@ impl HeadsToPlace {
             kv_heads: places.kv_heads,
             head_len: places.head_len,
             position: places.position,
-            gains: places.gains.map(|(gains, _)| gains.map(Clone::clone)),
-            epsilon: places.gains.map_or(0.0, |(_, epsilon)| epsilon),
+            gains: places
+                .gains
+                .as_ref()
+                .map(|norms| norms.gains.map(Clone::clone)),
+            epsilon: places.norm_parameters().1,
             angles: rotation.angles.clone(),
             pairs: rotation.pairs,
             neighbours: rotation.neighbours,
@@ -66,7 +69,7 @@ impl HeadsToPlace {
         cache.write(VALUES, self.position, values)
     }
 
-    /// Normalises heads if there is a gain, and rotates them if there are pairs.
+    /// Normalises parts as long as a gain if there is one, and rotates them if there are pairs.
     fn turn(&self, cpu: Cpu, from: &[f32], gain: usize, to: &mut [f32]) -> Result<()> {
         match &self.gains {
             Some(gains) => norm(cpu, from, (&gains[gain], self.epsilon), to)?,

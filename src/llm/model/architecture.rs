@@ -30,6 +30,18 @@ pub(super) enum LocalRotation {
     Same,
     /// A rotation with a base of its own, 10,000 unless a file says otherwise. Nothing scales its frequencies.
     OwnBase,
+    /// The rotation of the other layers without their scaling and magnitude.
+    Unscaled,
+}
+
+/// The norms of queries and of keys before their rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadNorms {
+    None,
+    /// Of each head by itself.
+    Each,
+    /// Of all heads of queries together, and of all heads of keys.
+    Joint,
 }
 
 /// The properties that distinguish an encoder: its tokens see all tokens of their text, norms follow additions and have
@@ -50,8 +62,9 @@ pub(super) struct Architecture {
     pub(super) pairs: Pairs,
     pub(super) activation: Activation,
     pub(super) windows: Windows,
-    /// Whether queries and keys are normalised head by head.
-    pub(super) norms_heads: bool,
+    pub(super) norms_heads: HeadNorms,
+    /// Whether the residual is normalised before attention and the feed-forward network.
+    pub(super) norms_inputs: bool,
     /// Whether the results of attention and of the feed-forward network are normalised.
     pub(super) norms_results: bool,
     /// Whether embeddings are multiplied by the square root of their length.
@@ -77,7 +90,8 @@ const PLAIN: Architecture = Architecture {
     pairs: Pairs::Halves,
     activation: Activation::Silu,
     windows: Windows::None,
-    norms_heads: false,
+    norms_heads: HeadNorms::None,
+    norms_inputs: true,
     norms_results: false,
     scales_embedding: false,
     has_multipliers: false,
@@ -101,7 +115,7 @@ const ARCHITECTURES: &[Architecture] = &[
     },
     Architecture {
         name: "qwen3",
-        norms_heads: true,
+        norms_heads: HeadNorms::Each,
         ..PLAIN
     },
     Architecture {
@@ -112,7 +126,7 @@ const ARCHITECTURES: &[Architecture] = &[
             len: None,
             rotation: LocalRotation::OwnBase,
         },
-        norms_heads: true,
+        norms_heads: HeadNorms::Each,
         norms_results: true,
         scales_embedding: true,
         layers_of_wide: 62,
@@ -136,6 +150,18 @@ const ARCHITECTURES: &[Architecture] = &[
         name: "phi3",
         windows: Windows::All,
         fused: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "olmo2",
+        windows: Windows::Periodic {
+            period: 4,
+            len: None,
+            rotation: LocalRotation::Unscaled,
+        },
+        norms_heads: HeadNorms::Joint,
+        norms_inputs: false,
+        norms_results: true,
         ..PLAIN
     },
     Architecture {
@@ -440,8 +466,9 @@ fn rotations(
     capacity: usize,
 ) -> Result<[Rotation; 2]> {
     let magnitude = keys.positive("rope.scaling.attn_factor", 1.0)?;
-    let new = |base: f64| Rotation::new(architecture.pairs, rotated, base, magnitude);
-    let mut global = new(keys.positive("rope.freq_base", 1e4)?);
+    let new = |base, magnitude| Rotation::new(architecture.pairs, rotated, base, magnitude);
+    let base = keys.positive("rope.freq_base", 1e4)?;
+    let mut global = new(base, magnitude);
     global.divide(&[scaling_factor(keys)?]);
     if let Some(name) = factors(keys, capacity)? {
         // There are none where only the file's beginning is there.
@@ -462,7 +489,11 @@ fn rotations(
         Windows::Periodic {
             rotation: LocalRotation::OwnBase,
             ..
-        } => new(keys.positive("rope.freq_base_swa", 1e4)?),
+        } => new(keys.positive("rope.freq_base_swa", 1e4)?, magnitude),
+        Windows::Periodic {
+            rotation: LocalRotation::Unscaled,
+            ..
+        } => new(base, 1.0),
         Windows::Periodic {
             rotation: LocalRotation::Same,
             ..

@@ -2,7 +2,7 @@
 
 mod encoder;
 
-use super::architecture::is_factors;
+use super::architecture::{HeadNorms, is_factors};
 use super::known_keys::is_other_tensor;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use super::{Config, Output};
@@ -203,14 +203,21 @@ impl Builder<'_> {
     fn attention(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
-        self.norm(Slot::Residual, &name("attn_norm"), Slot::Normed)?;
-        self.projections(Slot::Normed, layer)?;
+        let from = self.input_norm(&name("attn_norm"))?;
+        self.projections(from, layer)?;
         let local = config.is_local(layer);
-        let gains = if config.architecture.norms_heads {
-            let mut gain = |part| self.vector(&name(part), config.head_len);
-            Some([gain("attn_q_norm.weight")?, gain("attn_k_norm.weight")?])
-        } else {
-            None
+        let (queries, keys) = config.projections();
+        let lens = match config.architecture.norms_heads {
+            HeadNorms::None => None,
+            HeadNorms::Each => Some([config.head_len; 2]),
+            HeadNorms::Joint => Some([queries, keys]),
+        };
+        let gains = match lens {
+            Some([queries, keys]) => Some([
+                self.vector(&name("attn_q_norm.weight"), queries)?,
+                self.vector(&name("attn_k_norm.weight"), keys)?,
+            ]),
+            None => None,
         };
         self.steps.push(Step::Place {
             gains,
@@ -246,22 +253,32 @@ impl Builder<'_> {
     fn feed_forward(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
-        self.norm(Slot::Residual, &name("ffn_norm"), Slot::Normed)?;
+        let from = self.input_norm(&name("ffn_norm"))?;
         let parts = [
             (Slot::Gate, "ffn_gate", config.hidden),
             (Slot::Up, "ffn_up", config.hidden),
         ];
         if config.architecture.fused {
             let parts = parts.map(|(slot, _, rows)| (slot, rows));
-            self.fused(Slot::Normed, &name("ffn_up"), &parts)?;
+            self.fused(from, &name("ffn_up"), &parts)?;
         } else {
             for (slot, part, rows) in parts {
-                self.linear(Slot::Normed, &name(part), rows, slot, false)?;
+                self.linear(from, &name(part), rows, slot, false)?;
             }
         }
         let activation = config.architecture.activation;
         self.steps.push(Step::Activate(activation));
         self.result(Slot::Gated, &name("ffn_down"), &name("post_ffw_norm"))
+    }
+
+    /// Normalises the residual where the architecture does before attention and the feed-forward network. Returns the slot
+    /// with their input.
+    fn input_norm(&mut self, name: &str) -> Result<Slot> {
+        if !self.config.architecture.norms_inputs {
+            return Ok(Slot::Residual);
+        }
+        self.norm(Slot::Residual, name, Slot::Normed)?;
+        Ok(Slot::Normed)
     }
 
     /// Adds a matrix's result to the residual, normalised where the architecture has norms there.

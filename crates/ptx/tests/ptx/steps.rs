@@ -334,11 +334,12 @@ fn gated_product(
 }
 
 fn heads(rows: Rows) -> Vec<Case> {
-    // The length of a head, rotated pairs, whether they are neighbours, and whether there are gains.
+    // The length of a head, rotated pairs, whether they are neighbours, and the kind of gains.
     let cases = [
-        (8, 4, false, true),
-        (64, 32, true, true),
-        (136, 0, false, false),
+        (8, 4, false, 1),
+        (64, 32, true, 1),
+        (136, 0, false, 0),
+        (16, 8, false, 2),
     ];
     let cases = cases.into_iter().enumerate();
     cases
@@ -349,7 +350,7 @@ fn heads(rows: Rows) -> Vec<Case> {
 /// Returns two cases of a launch, one for queries and one for the cache.
 fn place_heads(
     number: usize,
-    (head_len, pairs, neighbours, has_gains): (usize, usize, bool, bool),
+    (head_len, pairs, neighbours, gains_kind): (usize, usize, bool, usize),
     rows: Rows,
 ) -> [Case; 2] {
     let (tokens, query_heads, kv_heads) = (3, 2, 1);
@@ -373,17 +374,39 @@ fn place_heads(
     if infinite {
         x[(heads + 3) * head_len] = f32::INFINITY;
     }
-    let gains = [10, 12].map(|seed| random(head_len, seed));
+    let together = gains_kind == 2;
+    let gain_heads = if together {
+        [query_heads, kv_heads]
+    } else {
+        [1, 1]
+    };
+    let gains = [10, 12].into_iter().zip(gain_heads);
+    let gains: Vec<Vec<f32>> = gains
+        .map(|(seed, heads)| random(heads * head_len, seed))
+        .collect();
     let angles = random(2 * (position + tokens) * pairs.max(1), 11);
     let mut queries = Vec::new();
     let mut cached = vec![kept(9.0); 2 * kv_heads * capacity * head_len];
     for (index, elements) in x.chunks_exact(head_len).enumerate() {
         let (token, head) = (index / heads, index % heads);
         let mut values: Vec<f64> = elements.iter().map(|&x| x.into()).collect();
-        if head < turned && has_gains {
-            let square = values.iter().map(|x| x * x).sum::<f64>() / head_len as f64;
+        if head < turned && gains_kind > 0 {
+            let (of_kind, first) = if head < query_heads {
+                (query_heads, 0)
+            } else {
+                (kv_heads, query_heads)
+            };
+            let (normed, before) = if together {
+                let first = (token * heads + first) * head_len;
+                let before = (index * head_len - first) % (of_kind * head_len);
+                (&x[first..][..of_kind * head_len], before)
+            } else {
+                (elements, 0)
+            };
+            let squares = normed.iter().map(|&x| f64::from(x) * f64::from(x));
+            let square = squares.sum::<f64>() / normed.len() as f64;
             let factor = 1.0 / (square + f64::from(epsilon)).sqrt();
-            let pairs = values.iter_mut().zip(&gains[head / query_heads]);
+            let pairs = values.iter_mut().zip(&gains[head / query_heads][before..]);
             pairs.for_each(|(x, &gain)| *x *= factor * f64::from(gain));
         }
         let mut sizes: Vec<f64> = values.iter().map(|x| x.abs()).collect();
@@ -424,7 +447,7 @@ fn place_heads(
         },
     ];
     let mut arguments = vec![Value::F32s(x)];
-    arguments.extend(gains.map(Value::F32s));
+    arguments.extend(gains.into_iter().map(Value::F32s));
     arguments.push(Value::F32s(angles));
     arguments.extend(outputs);
     arguments.extend(self::sizes([
@@ -436,7 +459,7 @@ fn place_heads(
         position,
         pairs,
         usize::from(neighbours),
-        usize::from(has_gains),
+        gains_kind,
         capacity,
     ]));
     arguments.push(Value::F32(epsilon));

@@ -1,5 +1,6 @@
 //! The steps of a block of tokens, as they are recorded.
 
+use super::super::architecture::HeadNorms;
 use super::super::rotation::Pairs;
 use super::super::steps::{Slot, Step, VectorId, WeightId};
 use super::super::{Block, BlockRequest, Model, Output, Scaled};
@@ -7,7 +8,8 @@ use super::slots::Slots;
 use super::{BackendModel, BackendSequence, ModelBackend};
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepCache, StepPass, TextRows,
+    Activation, Attention, HeadGains, HeadPlaces, HeadRotation, Norm, Product, StepCache, StepPass,
+    TextRows,
 };
 use std::ops::Range;
 
@@ -190,7 +192,11 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             head_len: config.head_len,
             position: self.block.first,
             capacity: config.room(layer),
-            gains: gains.map(|gains| (gains, config.epsilon)),
+            gains: gains.map(|gains| HeadGains {
+                gains,
+                epsilon: config.epsilon,
+                joint: config.architecture.norms_heads == HeadNorms::Joint,
+            }),
             rotation: HeadRotation {
                 angles,
                 pairs: rotation.map_or(0, |rotation| rotation.rotated / 2),
