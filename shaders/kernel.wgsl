@@ -44,6 +44,7 @@ struct Params {
     gains: u32,
     epsilon: f32,
     position: u32,
+    query_angles: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 

@@ -36,6 +36,7 @@ struct Params {
     neighbours: u32,
     gains: u32,
     epsilon: f32,
+    query_angles: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @if(!next)

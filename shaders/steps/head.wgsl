@@ -55,7 +55,8 @@ fn rotated(i: u32, head: u32, position: u32) -> f32 {
     let pair = select(i % params.pairs, i / 2u, params.neighbours == 1u);
     let second = select(i / params.pairs, i % 2u, params.neighbours == 1u) == 1u;
     let stride = select(params.pairs, 1u, params.neighbours == 1u);
-    let angle = angles[position * params.pairs + pair];
+    let first = select(0u, params.query_angles, head < params.heads);
+    let angle = angles[first + position * params.pairs + pair];
     let other = values[select(i + stride, i - stride, second)];
     return value * angle.x + select(-other, other, second) * angle.y;
 }

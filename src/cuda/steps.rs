@@ -385,6 +385,7 @@ impl<'a> StepPass for CudaPass<'a> {
             flag(rotation.neighbours),
             Argument::U32(norms),
             Argument::U32(heads.capacity as u32),
+            Argument::U32(rotation.query_angles as u32),
             Argument::F32(epsilon),
         ];
         let arguments = [&pointers[..], &shape, &numbers].concat();

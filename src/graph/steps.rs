@@ -399,6 +399,8 @@ impl<'a, B> HeadPlaces<'a, B> {
 pub(crate) struct HeadRotation<'a, B> {
     /// The cosine and the sine for each position and pair: of all positions on a GPU, else of the tokens'.
     pub(crate) angles: &'a B,
+    /// The index of the cosine and the sine from which on those of queries are; 0 if keys have the same.
+    pub(crate) query_angles: usize,
     pub(crate) pairs: usize,
     pub(crate) neighbours: bool,
 }

@@ -25,8 +25,10 @@ mod known_keys;
 mod layout;
 mod metadata;
 mod rotation;
+mod rotations;
 mod steps;
 mod weights;
+mod yarn;
 
 use super::gguf::{Gguf, invalid};
 use super::{CacheType, LoadOptions};

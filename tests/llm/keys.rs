@@ -1,8 +1,8 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
 use super::random_models::{
-    GEMMA, GEMMA2, GRANITE, LLAMA, OLMO2, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH,
-    random_model_with,
+    GEMMA, GEMMA2, GRANITE, HEAD, LLAMA, MISTRAL3, OLMO2, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape,
+    WIDTH, random_model_with, yarn,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};
 use crate::support::Random;
@@ -249,6 +249,54 @@ const USED: &[(&str, Shape, Set, Change)] = &[
             file.float("olmo2.rope.scaling.attn_factor", 1.5);
         },
         |oracle| (oracle.scaling, oracle.magnitude) = (4.0, 1.5),
+    ),
+    (
+        "YaRN",
+        QWEN3,
+        |file| {
+            file.string("qwen3.rope.scaling.type", "yarn");
+            file.float("qwen3.rope.scaling.factor", 4.0);
+            file.unsigned("qwen3.rope.scaling.original_context_length", 64);
+        },
+        |oracle| {
+            oracle.factors = yarn(4.0, 64, [32.0, 1.0]);
+            oracle.magnitude = 1.0 + 0.1 * 4f64.ln();
+        },
+    ),
+    (
+        "YaRN from the context, with other turns and magnitudes",
+        QWEN2,
+        |file| {
+            file.string("qwen2.rope.scaling.type", "yarn");
+            file.float("qwen2.rope.scaling.factor", 2.0);
+            file.float("qwen2.rope.scaling.yarn_beta_fast", 8.0);
+            file.float("qwen2.rope.scaling.yarn_beta_slow", 0.5);
+            file.float("qwen2.rope.scaling.yarn_log_multiplier", 0.5);
+            file.float("qwen2.rope.scaling.attn_factor", 1.5);
+        },
+        |oracle| {
+            oracle.factors = yarn(2.0, 256, [8.0, 0.5]);
+            let magnitude = |multiplier: f64| 1.0 + 0.1 * multiplier * 2f64.ln();
+            oracle.magnitude = 1.5 * magnitude(1.0) / magnitude(0.5);
+        },
+    ),
+    (
+        "YaRN that changes nothing",
+        LLAMA,
+        |file| file.string("llama.rope.scaling.type", "yarn"),
+        |_| (),
+    ),
+    (
+        "no temperature",
+        MISTRAL3,
+        |file| file.float("mistral3.attention.temperature_scale", 0.0),
+        |oracle| oracle.temperature = (0.0, 1),
+    ),
+    (
+        "no scaling beside the keys of YaRN",
+        MISTRAL3,
+        |file| file.string("mistral3.rope.scaling.type", "none"),
+        |oracle| oracle.factors = vec![1.0; HEAD / 2],
     ),
     (
         "no experts",

@@ -66,7 +66,6 @@ const REFUSED: &[(&str, Setting)] = &[
     ("shortconv.l_cache", Number(3.0, 0.0)),
     ("kda.head_dim", Number(64.0, 0.0)),
     ("hyper_connection.count", Number(4.0, 0.0)),
-    ("rope.scaling.type", Text("yarn", "none")),
     ("rope.scaling.type", Text("llama3", "linear")),
     ("rope.scaling.type", Number(1.0, f32::NAN)),
     ("rope.scaling.factor", Number(-2.0, 1.0)),
@@ -77,9 +76,6 @@ const REFUSED: &[(&str, Setting)] = &[
     ("rope.scaling.alpha", Number(1000.0, 0.0)),
     ("rope.scaling.yarn_ext_factor", Number(1.0, 0.0)),
     ("rope.scaling.yarn_attn_factor", Number(0.5, 1.0)),
-    ("rope.scaling.yarn_beta_fast", Number(8.0, 32.0)),
-    ("rope.scaling.yarn_beta_slow", Number(2.0, 1.0)),
-    ("rope.scaling.yarn_log_multiplier", Number(0.1, 0.0)),
     (
         "rope.dimension_sections",
         Numbers(&[8, 4, 4, 0], &[0, 0, 0, 0]),
@@ -93,6 +89,9 @@ const REFUSED: &[(&str, Setting)] = &[
 /// Keys that change nothing.
 const FREE: &[(&str, Setting)] = &[
     ("vocab_size", Number(32_000.0, 0.0)),
+    ("rope.scaling.yarn_beta_fast", Number(8.0, 32.0)),
+    ("rope.scaling.yarn_beta_slow", Number(2.0, 1.0)),
+    ("rope.scaling.yarn_log_multiplier", Number(0.1, 0.0)),
     ("tensor_data_layout", Text("Meta AI original pth", "")),
     ("rope.scaling.finetuned", Truth(true, false)),
     ("rope.scaling.original_context_length", Number(64.0, 128.0)),

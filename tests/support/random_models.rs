@@ -59,6 +59,8 @@ pub(crate) struct Shape {
     multipliers: Option<[f64; 4]>,
     /// The bounds of scores and of logits; infinite if there are none.
     soft_caps: [f64; 2],
+    /// Whether the rotation is scaled by `YaRN`, and queries have a temperature.
+    yarn: bool,
     /// Whether the file has a factor for each frequency of the rotation.
     factors: bool,
     tokenizer: Tokenizer,
@@ -107,6 +109,7 @@ const PLAIN: Shape = Shape {
     unrotated: 0,
     multipliers: None,
     soft_caps: [f64::INFINITY; 2],
+    yarn: false,
     factors: false,
     tokenizer: Tokenizer::Bytes,
 };
@@ -181,7 +184,17 @@ pub(crate) const GRANITE: Shape = Shape {
     ..PLAIN
 };
 
-pub(crate) const SHAPES: [Shape; 10] = [
+pub(crate) const MISTRAL3: Shape = Shape {
+    name: "mistral3",
+    yarn: true,
+    ..PLAIN
+};
+
+/// The original context of [`MISTRAL3`], and the scale of its temperature.
+const ORIGINAL: usize = 8;
+const TEMPERATURE: f64 = 0.5;
+
+pub(crate) const SHAPES: [Shape; 11] = [
     LLAMA,
     Shape {
         factors: true,
@@ -195,6 +208,7 @@ pub(crate) const SHAPES: [Shape; 10] = [
     PHI,
     SMOLLM3,
     GRANITE,
+    MISTRAL3,
 ];
 
 /// Metadata of a tiny model; returns the number of tokens, too.
@@ -218,6 +232,19 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     }
     if shape.own_base() {
         writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
+    }
+    if shape.yarn {
+        writer.string(&key("rope.scaling.type"), "yarn");
+        for (name, value) in [
+            ("rope.scaling.factor", 4.0),
+            ("rope.scaling.yarn_beta_slow", 0.1),
+            ("rope.scaling.yarn_log_multiplier", 1.0),
+            ("attention.temperature_scale", TEMPERATURE),
+        ] {
+            writer.float(&key(name), value as f32);
+        }
+        let original = key("rope.scaling.original_context_length");
+        writer.unsigned(&original, ORIGINAL as u32);
     }
     let names = ["attn_logit_softcapping", "final_logit_softcapping"];
     for (name, cap) in names.into_iter().zip(shape.soft_caps) {
@@ -263,9 +290,11 @@ pub(crate) struct Oracle {
     pub(crate) multipliers: [f64; 4],
     /// The bounds of scores and of logits.
     pub(crate) soft_caps: [f64; 2],
+    /// The scale of the temperature of queries, and its number of positions.
+    pub(crate) temperature: (f64, usize),
     embedding: Vec<f64>,
     norm: Vec<f64>,
-    factors: Vec<f64>,
+    pub(crate) factors: Vec<f64>,
     layers: Vec<Layer>,
 }
 
@@ -379,6 +408,9 @@ pub(crate) fn random_model_with(
             .f32_tensor("rope_freqs.weight", &[values.len()], &values)
             .unwrap();
     }
+    if shape.yarn {
+        factors = yarn(4.0, ORIGINAL, [32.0, 0.1]);
+    }
     let oracle = Oracle {
         shape,
         bases: [if shape.own_base() { GLOBAL_BASE } else { BASE }, BASE],
@@ -395,6 +427,7 @@ pub(crate) fn random_model_with(
         epsilon: EPSILON,
         unrotated: shape.unrotated,
         soft_caps: shape.soft_caps,
+        temperature: (if shape.yarn { TEMPERATURE } else { 0.0 }, ORIGINAL),
         multipliers: shape.multipliers.unwrap_or([
             if shape.gemma {
                 (WIDTH as f64).sqrt()
@@ -421,6 +454,24 @@ fn multiply(matrix: &[f64], x: &[f64]) -> Vec<f64> {
 
 fn add(x: &mut [f64], more: &[f64]) {
     x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
+}
+
+/// The divisors of the frequencies of a rotation with the plain base, as `YaRN` scales it: from the pairs that turn
+/// `fast` times in the original context on to those that turn `slow` times, they grow from 1 to the factor.
+pub(crate) fn yarn(factor: f64, original: usize, [fast, slow]: [f64; 2]) -> Vec<f64> {
+    let pair = |turns: f64| {
+        let radians = turns * 2.0 * std::f64::consts::PI;
+        HEAD as f64 * (original as f64 / radians).ln() / (2.0 * BASE.ln())
+    };
+    let low = pair(fast).floor().max(0.0);
+    let high = pair(slow).ceil().min(HEAD as f64 - 1.0);
+    let divisor = |i: usize| {
+        let frequency = BASE.powf(-2.0 * i as f64 / HEAD as f64);
+        let kept = 1.0 - ((i as f64 - low) / (high - low)).clamp(0.0, 1.0);
+        let scaled = frequency / factor * (1.0 - kept) + frequency * kept;
+        frequency / scaled
+    };
+    (0..HEAD / 2).map(divisor).collect()
 }
 
 fn bounded(x: f64, cap: f64) -> f64 {
@@ -530,6 +581,9 @@ impl Oracle {
                 self.rotate(&mut q, position, local);
                 self.rotate(&mut k, position, local);
             }
+            let (scale, length) = self.temperature;
+            let temperature = 1.0 + scale * ((position / length) as f64 + 1.0).ln();
+            q.iter_mut().for_each(|q| *q *= temperature);
             keys.push(k);
             values.push(v);
             let first = if local {

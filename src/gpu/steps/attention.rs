@@ -149,7 +149,7 @@ impl GpuPass<'_> {
 }
 
 /// Returns how heads are normalised and rotated: the last parameters of kernels that place heads.
-fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 4] {
+fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 5] {
     let rotation = &heads.rotation;
     let (gains, epsilon) = heads.norm_parameters();
     [
@@ -157,6 +157,7 @@ fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 4] {
         u32::from(rotation.neighbours),
         gains,
         epsilon.to_bits(),
+        rotation.query_angles as u32,
     ]
 }
 

@@ -172,6 +172,7 @@ fn attended_next(
             }),
             rotation: HeadRotation {
                 angles: &angles,
+                query_angles: 0,
                 pairs,
                 neighbours,
             },

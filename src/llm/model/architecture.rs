@@ -3,6 +3,7 @@
 use super::known_keys;
 use super::metadata::{Keys, is_local};
 use super::rotation::{Pairs, Rotation};
+use super::rotations::{rotated, rotations};
 use crate::error::{Error, Result};
 use crate::graph::steps::Activation;
 use crate::llm::gguf::{Gguf, invalid, misfit};
@@ -71,6 +72,8 @@ pub(super) struct Architecture {
     pub(super) scales_embedding: bool,
     /// Whether a file has factors for embeddings, scores, additions to the residual and logits.
     has_multipliers: bool,
+    /// Whether a file may have a temperature of queries.
+    pub(super) has_temperature: bool,
     /// The bounds of scores and of logits if a file may have them, unless it says otherwise.
     soft_caps: Option<[f32; 2]>,
     /// The number of layers of the model of the family whose scores depend on the width of a head's share, and not on the
@@ -95,6 +98,7 @@ const PLAIN: Architecture = Architecture {
     norms_results: false,
     scales_embedding: false,
     has_multipliers: false,
+    has_temperature: false,
     soft_caps: None,
     layers_of_wide: 0,
     unrotated: 0,
@@ -177,6 +181,12 @@ const ARCHITECTURES: &[Architecture] = &[
         ..PLAIN
     },
     Architecture {
+        name: "mistral3",
+        pairs: Pairs::Neighbours,
+        has_temperature: true,
+        ..PLAIN
+    },
+    Architecture {
         name: "bert",
         encoder: Some(Encoder {
             embeds_positions: true,
@@ -194,9 +204,6 @@ const ARCHITECTURES: &[Architecture] = &[
         ..PLAIN
     },
 ];
-
-/// The longest head in elements, so that no file makes its reader allocate more. Models have heads of 64 to 256.
-const MOST_HEAD: usize = 1 << 14;
 
 /// A model's hyperparameters.
 #[derive(Clone, Debug)]
@@ -269,7 +276,7 @@ impl Config {
                 None => cache_type,
             },
             keeps_all: false,
-            rotations: rotations(keys, architecture, rotated, capacity)?,
+            rotations: rotations(keys, architecture, [rotated, head_len], [capacity, context])?,
             unrotated: architecture.unrotated(keys),
             multipliers: Multipliers::new(keys, architecture, [width, heads, head_len, layers])?,
             soft_caps: SoftCaps::new(keys, architecture)?,
@@ -442,103 +449,4 @@ fn checked_capacity(capacity: Option<usize>, context: usize) -> Result<usize> {
     let requirement = format!("from 1 to {context}");
     let value = capacity.to_string();
     Err(Error::invalid("context_length", value, requirement))
-}
-
-/// The number of elements of a head that are rotated.
-fn rotated(keys: Keys<'_>, head_len: usize) -> Result<usize> {
-    if head_len > MOST_HEAD {
-        let what = format!("heads of {head_len} elements, beyond the limit of {MOST_HEAD}");
-        return Err(keys.invalid(&what));
-    }
-    let rotated = keys.size("rope.dimension_count", Some(head_len))?;
-    if rotated > head_len || !rotated.is_multiple_of(2) {
-        let requirement = format!("an even number up to {head_len}, the length of a head");
-        return Err(keys.misfit("rope.dimension_count", &requirement));
-    }
-    Ok(rotated)
-}
-
-/// The rotations of layers that see everything and of layers with a window.
-fn rotations(
-    keys: Keys<'_>,
-    architecture: &Architecture,
-    rotated: usize,
-    capacity: usize,
-) -> Result<[Rotation; 2]> {
-    let magnitude = keys.positive("rope.scaling.attn_factor", 1.0)?;
-    let new = |base, magnitude| Rotation::new(architecture.pairs, rotated, base, magnitude);
-    let base = keys.positive("rope.freq_base", 1e4)?;
-    let mut global = new(base, magnitude);
-    global.divide(&[scaling_factor(keys)?]);
-    if let Some(name) = factors(keys, capacity)? {
-        // There are none where only the file's beginning is there.
-        let factors = super::weights::vector(keys.file, name, rotated / 2)?;
-        let factors: Vec<f64> = factors.into_iter().map(f64::from).collect();
-        if !factors
-            .iter()
-            .all(|factor| *factor > 0.0 && factor.is_finite())
-        {
-            return Err(invalid(
-                "a factor that is no positive number",
-                format!("tensor `{name}`"),
-            ));
-        }
-        global.divide(&factors);
-    }
-    let local = match architecture.windows {
-        Windows::Periodic {
-            rotation: LocalRotation::OwnBase,
-            ..
-        } => new(keys.positive("rope.freq_base_swa", 1e4)?, magnitude),
-        Windows::Periodic {
-            rotation: LocalRotation::Unscaled,
-            ..
-        } => new(base, 1.0),
-        Windows::Periodic {
-            rotation: LocalRotation::Same,
-            ..
-        }
-        | Windows::None
-        | Windows::All => global.clone(),
-    };
-    Ok([global, local])
-}
-
-/// Returns the factor that divides all frequencies of layers that see everything. As in llama.cpp, a file that names no
-/// type of scaling scales linearly, older files have the factor under another key, and a factor of 0 means no scaling.
-fn scaling_factor(keys: Keys<'_>) -> Result<f64> {
-    const TYPE: &str = "rope.scaling.type";
-    match keys.text(TYPE)? {
-        Some("none") => return Ok(1.0),
-        None | Some("linear" | "longrope") => {}
-        Some(_) => return Err(keys.misfit(TYPE, "`none`, `linear` or `longrope`")),
-    }
-    let names = ["rope.scaling.factor", "rope.scale_linear"];
-    let name = names.into_iter().find(|name| keys.get(name).is_some());
-    match name {
-        None => Ok(1.0),
-        Some(name) if keys.number(name, None)? == 0.0 => Ok(1.0),
-        Some(name) => keys.positive(name, 1.0),
-    }
-}
-
-/// The tensors with a factor for each frequency: one tensor of Llama 3, and two of Phi 3, for contexts up to the
-/// original length and for longer ones.
-const FACTORS: &str = "rope_freqs.weight";
-const SHORT_AND_LONG: [&str; 2] = ["rope_factors_short.weight", "rope_factors_long.weight"];
-
-/// Returns whether rotations may depend on a tensor, by its name.
-pub(super) fn is_factors(file: &Gguf, name: &str) -> bool {
-    name == FACTORS || (SHORT_AND_LONG.contains(&name) && file.tensor(FACTORS).is_none())
-}
-
-/// Returns the tensor with the factors for sessions of `capacity` tokens, if there is one.
-fn factors(keys: Keys<'_>, capacity: usize) -> Result<Option<&'static str>> {
-    let has = |name: &&str| keys.file.tensor(name).is_some();
-    if has(&FACTORS) {
-        return Ok(Some(FACTORS));
-    }
-    let original = keys.size("rope.scaling.original_context_length", Some(capacity))?;
-    let name = SHORT_AND_LONG[usize::from(capacity > original)];
-    Ok(Some(name).filter(has))
 }

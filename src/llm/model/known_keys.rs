@@ -6,6 +6,7 @@
 
 use super::Config;
 use super::metadata::Keys;
+use super::rotation::Temperature;
 use crate::error::Result;
 use crate::graph::steps::Activation;
 use crate::llm::Value;
@@ -73,6 +74,14 @@ const RULES: &[(&str, Rule)] = &[
         "attention.scale",
         Rule::Same(|config| config.multipliers.scores.into()),
     ),
+    (
+        "attention.temperature_scale",
+        Rule::Same(|config| temperature(config).map_or(0.0, |temperature| temperature.scale)),
+    ),
+    (
+        "attention.temperature_length",
+        Rule::Same(|config| temperature(config).map_or(0.0, |temperature| temperature.length)),
+    ),
     ("attention.output_scale", NO_FACTOR),
     ("attention.value_scale", NO_FACTOR),
     ("attention.clamp_kqv", OFF),
@@ -99,10 +108,11 @@ const RULES: &[(&str, Rule)] = &[
     ("rope.scaling.attn_factor", Rule::Read),
     ("rope.scaling.original_context_length", Rule::Read),
     ("rope.scaling.finetuned", Rule::Read),
-    ("rope.scaling.yarn_ext_factor", Rule::Numbers(&[0.0, -1.0])),
+    ("rope.scaling.yarn_ext_factor", Rule::Read),
     ("rope.scaling.yarn_attn_factor", NO_FACTOR),
-    ("rope.scaling.yarn_beta_fast", Rule::Numbers(&[0.0, 32.0])),
-    ("rope.scaling.yarn_beta_slow", NO_FACTOR),
+    ("rope.scaling.yarn_beta_fast", Rule::Read),
+    ("rope.scaling.yarn_beta_slow", Rule::Read),
+    ("rope.scaling.yarn_log_multiplier", Rule::Read),
     // Factors, limits and activations.
     (
         "logit_scale",
@@ -265,6 +275,10 @@ impl Rule {
             Rule::ActivationName => activation_names(config).join(" or "),
         }
     }
+}
+
+fn temperature(config: &Config) -> Option<Temperature> {
+    config.rotations[0].temperature
 }
 
 fn causal(config: &Config) -> f64 {

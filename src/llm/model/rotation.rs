@@ -23,6 +23,23 @@ pub(super) struct Rotation {
     frequencies: Vec<f64>,
     /// The factor of the rotated elements.
     magnitude: f64,
+    /// The further factor of queries.
+    pub(super) temperature: Option<Temperature>,
+}
+
+/// A factor of queries that grows with the logarithm of their position.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Temperature {
+    pub(super) scale: f64,
+    /// The number of positions after which the factor grows.
+    pub(super) length: f64,
+}
+
+impl Temperature {
+    fn factor(self, position: usize) -> f64 {
+        let lengths = libm::floor(position as f64 / self.length);
+        1.0 + self.scale * libm::log(1.0 + lengths)
+    }
 }
 
 impl Rotation {
@@ -36,6 +53,7 @@ impl Rotation {
                 .map(|pair| frequency(base, rotated, pair))
                 .collect(),
             magnitude,
+            temperature: None,
         }
     }
 
@@ -47,16 +65,27 @@ impl Rotation {
         }
     }
 
-    /// Returns the cosine and the sine for each position and pair, times the magnitude.
-    pub(super) fn angles(&self, positions: impl IntoIterator<Item = usize>) -> Vec<[f32; 2]> {
+    /// Returns the cosine and the sine for each position and pair, times the magnitude. With a temperature, those of queries
+    /// follow, from [`query_angles`](Self::query_angles) on.
+    pub(super) fn angles(&self, positions: impl Iterator<Item = usize> + Clone) -> Vec<[f32; 2]> {
         let mut angles = Vec::new();
-        for position in positions {
-            for frequency in &self.frequencies {
-                let parts = cosine_and_sine(position as f64 * frequency);
-                angles.push(parts.map(|part| (self.magnitude * part) as f32));
+        let temperatures = [None, self.temperature];
+        for temperature in &temperatures[..1 + usize::from(self.temperature.is_some())] {
+            for position in positions.clone() {
+                let factor = temperature.map_or(1.0, |temperature| temperature.factor(position));
+                for frequency in &self.frequencies {
+                    let parts = cosine_and_sine(position as f64 * frequency);
+                    angles.push(parts.map(|part| (factor * self.magnitude * part) as f32));
+                }
             }
         }
         angles
+    }
+
+    /// Returns the index of the first angle of queries among the angles of a number of positions.
+    pub(super) fn query_angles(&self, positions: usize) -> usize {
+        self.temperature
+            .map_or(0, |_| positions * self.frequencies.len())
     }
 }
 

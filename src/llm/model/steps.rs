@@ -2,8 +2,9 @@
 
 mod encoder;
 
-use super::architecture::{HeadNorms, is_factors};
+use super::architecture::HeadNorms;
 use super::known_keys::is_other_tensor;
+use super::rotations::is_factors;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use super::{Config, Output};
 use crate::error::Result;

@@ -384,7 +384,9 @@ fn place_heads(
     let gains: Vec<Vec<f32>> = gains
         .map(|(seed, heads)| random(heads * head_len, seed))
         .collect();
-    let angles = random(2 * (position + tokens) * pairs.max(1), 11);
+    let all_angles = (position + tokens) * pairs.max(1);
+    let angles = random(4 * all_angles, 11);
+    let query_angles = if together { all_angles } else { 0 };
     let mut queries = Vec::new();
     let mut cached = vec![kept(9.0); 2 * kv_heads * capacity * head_len];
     for (index, elements) in x.chunks_exact(head_len).enumerate() {
@@ -416,7 +418,8 @@ fn place_heads(
             } else {
                 (pair, pairs + pair)
             };
-            let at = 2 * ((position + token) * pairs + pair);
+            let first = if head < query_heads { query_angles } else { 0 };
+            let at = 2 * (first + (position + token) * pairs + pair);
             let [cos, sin] = [0, 1].map(|part| f64::from(angles[at + part]));
             let [first, second] = [values[a], values[b]];
             values[a] = first * cos - second * sin;
@@ -461,6 +464,7 @@ fn place_heads(
         usize::from(neighbours),
         gains_kind,
         capacity,
+        query_angles,
     ]));
     arguments.push(Value::F32(epsilon));
     [(4, queries), (5, cached)].map(|(output, expected)| Case {

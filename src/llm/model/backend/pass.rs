@@ -185,6 +185,10 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         let number = rotation.unwrap_or_default();
         let angles = &self.slots.angles[number];
         let rotation = rotation.map(|number| &config.rotations[number]);
+        let positions = match on.angles {
+            Some(_) => config.capacity,
+            None => self.block.tokens,
+        };
         HeadPlaces {
             tokens: self.block.tokens,
             heads: config.heads,
@@ -200,6 +204,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             rotation: HeadRotation {
                 angles,
                 pairs: rotation.map_or(0, |rotation| rotation.rotated / 2),
+                query_angles: rotation.map_or(0, |rotation| rotation.query_angles(positions)),
                 neighbours: rotation.is_some_and(|rotation| rotation.pairs == Pairs::Neighbours),
             },
             cache_type: config.cache_type,

@@ -32,7 +32,7 @@ const MOST_F16: f32 = 65504.0;
 /// `turned` (the heads of queries and keys), `head_len` (at most 256), `position` (of the first token), `pairs` (the pairs
 /// of a head that are rotated), `neighbours` (1 if a pair is of elements `2i` and `2i + 1`, 0 if of `i` and `pairs + i`),
 /// `gains` (0: none, 1: for each head by itself, 2: for all heads of queries together and for all of keys), `capacity` (the positions that there is room for, at least `tokens`; the row of a position is its
-/// remainder) (u32), `epsilon` (f32).
+/// remainder), `query_angles` (the number of pairs of angles before those of queries) (u32), `epsilon` (f32).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlaceHeadsKernel {
     rows: CachedRows,
@@ -138,10 +138,13 @@ impl Kernel for PlaceHeadsKernel {
         let [position, pairs, neighbours, gains, capacity] =
             ["position", "pairs", "neighbours", "gains", "capacity"]
                 .map(|name| k.scalar(name, U32));
+        let query_angles = k.scalar("query_angles", U32);
         let epsilon = k.scalar("epsilon", F32);
         let (index, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let zero = k.value(U32, 0);
         let position = k.add(position, token);
+        let is_query = k.lt(index, query_heads);
+        let first_angle = k.select(is_query, query_angles, 0u32);
         let head = Head {
             elements: k.shared("elements", F32, MOST_HEAD),
             len: head_len,
@@ -149,7 +152,7 @@ impl Kernel for PlaceHeadsKernel {
             turned: k.lt(index, turned),
             pairs,
             neighbours: k.ne(neighbours, 0),
-            angles: k.at_2d(angles, position, pairs, zero, 8),
+            angles: k.at_2d(angles, position, pairs, first_angle, 8),
         };
         let reduce = BlockReduce::new(&mut k, THREADS, false);
         k.wait_for_grid();
@@ -157,7 +160,6 @@ impl Kernel for PlaceHeadsKernel {
         let all = x;
         let x = k.at_2d(x, x_head, head_len, zero, 4);
         let squares = head.load(&mut k, x);
-        let is_query = k.lt(index, query_heads);
         // The first head that is normalised with this one, and the number of elements of all of them.
         let first = k.select(is_query, 0u32, query_heads);
         let end = k.select(is_query, query_heads, turned);
