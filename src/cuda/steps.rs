@@ -15,8 +15,8 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BufferCache, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
-    StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row,
+    Activation, Attention, BufferCache, Columns, Element, ExpertProduct, HeadPlaces, MOST_BLOCK,
+    Norm, Product, Routing, StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
@@ -27,8 +27,8 @@ use passes::PlannedLaunch;
 use relampago_ptx::PtxType;
 use relampago_ptx::kernels::{
     Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
-    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat,
-    PackedMatmulKernel, PlaceHeadsKernel, SoftCapKernel,
+    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedExpertsKernel,
+    PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
 };
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -54,6 +54,7 @@ impl StepBackend for SharedCuda {
         attend: ["attend", "attend_f16", "attend_q8_0"],
         attend_next: None,
         encoder: None,
+        route: "route",
     };
 
     fn block(&self) -> usize {
@@ -80,6 +81,14 @@ impl StepBackend for SharedCuda {
 
     fn gates(&self, _weights: &CudaWeights, rows: usize) -> bool {
         rows < TILED_FROM
+    }
+
+    fn expert_kernel(weights: &CudaWeights) -> &'static str {
+        match weights.format {
+            PackedFormat::Floats => "experts_floats",
+            PackedFormat::Bytes => "experts_bytes",
+            _ => "experts_nibbles",
+        }
     }
 
     fn row_kernel(weights: &CudaWeights) -> (&'static str, Vec<(usize, usize)>) {
@@ -439,6 +448,53 @@ impl<'a> StepPass for CudaPass<'a> {
         let sum = DecodeSumKernel::new(PtxType::F32, len);
         let arguments = [&left[..], &[mixed.from(0)], &sizes([heads, splits])].concat();
         self.launch(&sum, arguments)
+    }
+
+    fn route(
+        &mut self,
+        logits: &Elements,
+        routes: &Elements,
+        rows: usize,
+        routing: Routing,
+    ) -> Result<()> {
+        let pointers = [logits.from(0), routes.from(0)];
+        let shape = sizes([rows, routing.experts, routing.used]);
+        let arguments = [&pointers[..], &shape, &[flag(routing.normalises)]].concat();
+        self.launch(&RouteKernel, arguments)
+    }
+
+    fn multiply_experts(
+        &mut self,
+        x: &Elements,
+        weights: &CudaWeights,
+        (y, column, stride): Columns<'_, Elements>,
+        routes: &Elements,
+        product: ExpertProduct,
+    ) -> Result<()> {
+        let ExpertProduct {
+            tokens,
+            used,
+            rows,
+            mixes,
+            scale,
+        } = product;
+        let results = if mixes { 1 } else { used };
+        let pointers = [
+            x.from(0),
+            routes.from(0),
+            weights.words.from(0),
+            weights.scales.from(0),
+            y.from(column),
+        ];
+        let shape = sizes([tokens, rows, weights.cols, used, results, stride]);
+        let numbers = [
+            flag(mixes),
+            Argument::U32(weights.group_shift()),
+            Argument::F32(weights.least),
+            Argument::F32(scale),
+        ];
+        let arguments = [&pointers[..], &shape, &numbers].concat();
+        self.launch(&PackedExpertsKernel::new(weights.format), arguments)
     }
 
     fn soft_cap(&mut self, x: &Elements, len: usize, cap: f32) -> Result<()> {

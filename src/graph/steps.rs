@@ -111,6 +111,9 @@ pub(crate) trait StepBackend: Clone {
         false
     }
 
+    /// Returns the name of the kernel that multiplies by the matrices of experts.
+    fn expert_kernel(weights: &Self::Weights) -> &'static str;
+
     /// Returns the name of the kernel that multiplies one row, and the rows and the size in bytes of each part of the
     /// weights, which a kernel multiplies by on its own.
     fn row_kernel(weights: &Self::Weights) -> (&'static str, Vec<(usize, usize)>);
@@ -131,6 +134,8 @@ pub(crate) struct StepKernels {
     pub(crate) attend_next: Option<[&'static str; 3]>,
     /// The kernels of encoders, on back-ends that run them.
     pub(crate) encoder: Option<EncoderKernels>,
+    /// The kernel that chooses experts.
+    pub(crate) route: &'static str,
 }
 
 /// The names of a back-end's kernels for encoders.
@@ -315,6 +320,25 @@ pub(crate) trait StepPass: Sized {
         no_encoders()
     }
 
+    /// Writes the numbers of the experts that each row of logits chooses, and then their weights.
+    fn route(
+        &mut self,
+        logits: &Self::Buffer,
+        routes: &Self::Buffer,
+        rows: usize,
+        routing: Routing,
+    ) -> Result<()>;
+
+    /// Multiplies rows by the matrices of the experts in `routes`, which are parts of one matrix.
+    fn multiply_experts(
+        &mut self,
+        x: &Self::Buffer,
+        weights: &Self::Weights,
+        y: Columns<'_, Self::Buffer>,
+        routes: &Self::Buffer,
+        product: ExpertProduct,
+    ) -> Result<()>;
+
     /// Bounds the first `len` elements: each becomes `cap · tanh(x / cap)`.
     fn soft_cap(&mut self, x: &Self::Buffer, len: usize, cap: f32) -> Result<()>;
 
@@ -456,6 +480,30 @@ impl Product {
             gate: None,
         }
     }
+}
+
+/// The choice of experts by rows of logits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routing {
+    pub(crate) experts: usize,
+    /// The number of experts that a row chooses: those with the largest logits.
+    pub(crate) used: usize,
+    /// Whether the weights of the chosen experts add up to 1. Else those of all experts do.
+    pub(crate) normalises: bool,
+}
+
+/// A product of rows by the matrices of experts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpertProduct {
+    pub(crate) tokens: usize,
+    /// The number of experts that a token chose.
+    pub(crate) used: usize,
+    /// The rows of an expert's matrix.
+    pub(crate) rows: usize,
+    /// Whether there is an input for each expert of a token, and the weighted sum of their products, times `scale`, is added
+    /// to the result. Else the result has the products of all experts of a token one after the other.
+    pub(crate) mixes: bool,
+    pub(crate) scale: f32,
 }
 
 /// A product of rows by two matrices of low rank, one after the other.

@@ -1,8 +1,8 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
 use super::random_models::{
-    GEMMA, GEMMA2, GRANITE, HEAD, LLAMA, MISTRAL3, OLMO2, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape,
-    WIDTH, random_model_with, yarn,
+    GEMMA, GEMMA2, GRANITE, HEAD, LLAMA, MISTRAL3, OLMO2, Oracle, PHI, QWEN2, QWEN3, QWEN3_MOE,
+    SHAPES, Shape, WIDTH, random_model_with, yarn,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};
 use crate::support::Random;
@@ -299,6 +299,16 @@ const USED: &[(&str, Shape, Set, Change)] = &[
         |oracle| oracle.factors = vec![1.0; HEAD / 2],
     ),
     (
+        "the settings of a mixture as it is",
+        QWEN3_MOE,
+        |file| {
+            file.unsigned("qwen3moe.expert_gating_func", 1);
+            file.boolean("qwen3moe.expert_weights_norm", true);
+            file.float("qwen3moe.expert_weights_scale", 1.0);
+        },
+        |_| (),
+    ),
+    (
         "no experts",
         LLAMA,
         |file| {
@@ -440,6 +450,44 @@ fn values_of_other_types_are_named() {
         "no architecture",
         &["it is missing", "one of llama, qwen2"],
     );
+}
+
+#[test]
+fn settings_that_mixtures_do_not_have_are_named() {
+    let of_experts: &[(Set, &str)] = &[
+        (
+            |file| file.unsigned("qwen3moe.expert_used_count", 7),
+            "at most 6",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.expert_count", 1 << 20),
+            "ffn_gate_inp",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.expert_gating_func", 2),
+            "expert_gating_func",
+        ),
+        (
+            |file| file.boolean("qwen3moe.expert_weights_norm", false),
+            "must be true",
+        ),
+        (
+            |file| file.float("qwen3moe.expert_weights_scale", 2.5),
+            "expert_weights_scale",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.expert_shared_count", 1),
+            "expert_shared_count",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.leading_dense_block_count", 1),
+            "leading_dense",
+        ),
+    ];
+    for (set, part) in of_experts {
+        let (bytes, _) = random_model_with(QWEN3_MOE, 1, set);
+        assert_refused(&bytes, part, &[part]);
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Metadata and tensors that a model does not have, which are refused by name, and those that change nothing.
 
 use super::keys::{assert_refused, refusal};
-use super::random_models::{GEMMA, LLAMA, PHI, QWEN2, QWEN3, SHAPES, random_model_with};
+use super::random_models::{
+    GEMMA, GRANITE, LLAMA, OLMO2, PHI, QWEN2, QWEN3, QWEN3_MOE, SHAPES, random_model_with,
+};
 use super::{check_logits, load, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;
@@ -181,6 +183,9 @@ fn tensors_that_no_step_reads_are_refused_by_name() {
         (QWEN3, "blk.0.post_attention_norm.weight", 256),
         (GEMMA, "blk.0.layer_output_scale.weight", 1),
         (PHI, "blk.0.attn_qkv.bias", 512),
+        (GRANITE, "blk.0.attn_q_norm.weight", 32),
+        (OLMO2, "blk.0.attn_norm.weight", 256),
+        (QWEN3_MOE, "blk.0.exp_probs_b.bias", 6),
     ];
     for (shape, name, len) in others {
         let set = |file: &mut GgufWriter| {

@@ -49,7 +49,9 @@ pub(crate) struct Shape {
     biases: bool,
     gemma: bool,
     head_norms: bool,
-    /// Whether all heads of queries, and all of keys, are normalised together, and results instead of inputs.
+    /// Whether all heads of queries, and all of keys, are normalised together.
+    joint_norms: bool,
+    /// Whether results are normalised, and not inputs.
     olmo: bool,
     fused: bool,
     windows: bool,
@@ -61,6 +63,8 @@ pub(crate) struct Shape {
     soft_caps: [f64; 2],
     /// Whether the rotation is scaled by `YaRN`, and queries have a temperature.
     yarn: bool,
+    /// Whether the feed-forward network is a mixture of experts; whether the weights of the used ones add up to 1.
+    pub(crate) experts: Option<bool>,
     /// Whether the file has a factor for each frequency of the rotation.
     factors: bool,
     tokenizer: Tokenizer,
@@ -103,6 +107,7 @@ const PLAIN: Shape = Shape {
     biases: false,
     gemma: false,
     head_norms: false,
+    joint_norms: false,
     olmo: false,
     fused: false,
     windows: false,
@@ -110,6 +115,7 @@ const PLAIN: Shape = Shape {
     multipliers: None,
     soft_caps: [f64::INFINITY; 2],
     yarn: false,
+    experts: None,
     factors: false,
     tokenizer: Tokenizer::Bytes,
 };
@@ -143,6 +149,7 @@ pub(crate) const OLMO2: Shape = Shape {
     name: "olmo2",
     layers: 4,
     neighbours: false,
+    joint_norms: true,
     olmo: true,
     windows: true,
     ..PLAIN
@@ -190,11 +197,38 @@ pub(crate) const MISTRAL3: Shape = Shape {
     ..PLAIN
 };
 
+pub(crate) const QWEN3_MOE: Shape = Shape {
+    name: "qwen3moe",
+    neighbours: false,
+    head_norms: true,
+    experts: Some(true),
+    ..PLAIN
+};
+
+pub(crate) const OLMOE: Shape = Shape {
+    name: "olmoe",
+    neighbours: false,
+    joint_norms: true,
+    experts: Some(false),
+    ..PLAIN
+};
+
+pub(crate) const GRANITE_MOE: Shape = Shape {
+    name: "granitemoe",
+    multipliers: Some([12.0, 0.25, 0.125, 8.0]),
+    experts: Some(true),
+    ..PLAIN
+};
+
+/// The experts of a mixture, and those that a token uses.
+pub(crate) const EXPERTS: usize = 6;
+pub(crate) const USED_EXPERTS: usize = 2;
+
 /// The original context of [`MISTRAL3`], and the scale of its temperature.
 const ORIGINAL: usize = 8;
 const TEMPERATURE: f64 = 0.5;
 
-pub(crate) const SHAPES: [Shape; 11] = [
+pub(crate) const SHAPES: [Shape; 14] = [
     LLAMA,
     Shape {
         factors: true,
@@ -209,6 +243,9 @@ pub(crate) const SHAPES: [Shape; 11] = [
     SMOLLM3,
     GRANITE,
     MISTRAL3,
+    QWEN3_MOE,
+    OLMOE,
+    GRANITE_MOE,
 ];
 
 /// Metadata of a tiny model; returns the number of tokens, too.
@@ -232,6 +269,11 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     }
     if shape.own_base() {
         writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
+    }
+    if shape.experts.is_some() {
+        writer.unsigned(&key("expert_count"), EXPERTS as u32);
+        writer.unsigned(&key("expert_used_count"), USED_EXPERTS as u32);
+        writer.unsigned(&key("expert_feed_forward_length"), WIDTH as u32);
     }
     if shape.yarn {
         writer.string(&key("rope.scaling.type"), "yarn");
@@ -310,6 +352,9 @@ struct Layer {
     projections: [Vec<f64>; 3],
     biases: [Vec<f64>; 3],
     output: Vec<f64>,
+    /// The logits of experts.
+    router: Vec<f64>,
+    /// The matrices of the feed-forward network: of all experts one after the other.
     gate: Vec<f64>,
     up: Vec<f64>,
     down: Vec<f64>,
@@ -340,58 +385,12 @@ pub(crate) fn random_model_with(
     let mut layers = Vec::new();
     let mut matrices = seed as usize;
     for index in 0..shape.layers {
-        let mut vector = |name: &str, len: usize| {
-            let name = format!("blk.{index}.{name}");
-            random_tensor(&mut writer, &name, &[len], WeightType::F32, random)
-        };
-        let mut layer = Layer::default();
-        if !shape.olmo {
-            layer.attention_norm = vector("attn_norm.weight", WIDTH);
-            layer.feed_norm = vector("ffn_norm.weight", WIDTH);
-        }
-        if shape.gemma || shape.olmo {
-            let names = ["post_attention_norm.weight", "post_ffw_norm.weight"];
-            layer.result_norms = names.map(|name| vector(name, WIDTH));
-        }
-        if shape.head_norms {
-            let names = ["attn_q_norm.weight", "attn_k_norm.weight"];
-            layer.head_norms = names.map(|name| vector(name, HEAD));
-        }
-        if shape.olmo {
-            let norms = [("attn_q_norm.weight", WIDTH), ("attn_k_norm.weight", ROWS)];
-            layer.head_norms = norms.map(|(name, len)| vector(name, len));
-        }
-        if shape.biases {
-            let biases = [
-                ("attn_q.bias", WIDTH),
-                ("attn_k.bias", ROWS),
-                ("attn_v.bias", ROWS),
-            ];
-            layer.biases = biases.map(|(name, len)| vector(name, len));
-        }
-        let mut matrix = |name: &str, rows: usize| {
-            let kind = TYPES[matrices % TYPES.len()];
-            matrices += 1;
-            let name = format!("blk.{index}.{name}.weight");
-            random_tensor(&mut writer, &name, &[WIDTH, rows], kind, random)
-        };
-        if shape.fused {
-            let all = matrix("attn_qkv", WIDTH + 2 * ROWS);
-            let (queries, rest) = all.split_at(WIDTH * WIDTH);
-            let (keys, values) = rest.split_at(ROWS * WIDTH);
-            layer.projections = [queries, keys, values].map(<[f64]>::to_vec);
-            let all = matrix("ffn_up", 2 * WIDTH);
-            let (gate, up) = all.split_at(WIDTH * WIDTH);
-            (layer.gate, layer.up) = (gate.to_vec(), up.to_vec());
-        } else {
-            let parts = [("attn_q", WIDTH), ("attn_k", ROWS), ("attn_v", ROWS)];
-            layer.projections = parts.map(|(name, rows)| matrix(name, rows));
-            layer.gate = matrix("ffn_gate", WIDTH);
-            layer.up = matrix("ffn_up", WIDTH);
-        }
-        layer.output = matrix("attn_output", WIDTH);
-        layer.down = matrix("ffn_down", WIDTH);
-        layers.push(layer);
+        layers.push(random_layer(
+            shape,
+            index,
+            &mut matrices,
+            (&mut writer, random),
+        ));
     }
     let norm = random_tensor(
         &mut writer,
@@ -444,6 +443,82 @@ pub(crate) fn random_model_with(
         layers,
     };
     (writer.finish(), oracle)
+}
+
+/// Adds the weights of a layer to a file. `matrices` counts matrices, which have the type after that of the one before.
+fn random_layer(
+    shape: Shape,
+    index: usize,
+    matrices: &mut usize,
+    (writer, random): (&mut GgufWriter, &mut Random),
+) -> Layer {
+    let mut vector = |name: &str, len: usize| {
+        let name = format!("blk.{index}.{name}");
+        random_tensor(writer, &name, &[len], WeightType::F32, random)
+    };
+    let mut layer = Layer::default();
+    if !shape.olmo {
+        layer.attention_norm = vector("attn_norm.weight", WIDTH);
+        layer.feed_norm = vector("ffn_norm.weight", WIDTH);
+    }
+    if shape.gemma || shape.olmo {
+        let names = ["post_attention_norm.weight", "post_ffw_norm.weight"];
+        layer.result_norms = names.map(|name| vector(name, WIDTH));
+    }
+    if shape.head_norms {
+        let names = ["attn_q_norm.weight", "attn_k_norm.weight"];
+        layer.head_norms = names.map(|name| vector(name, HEAD));
+    }
+    if shape.joint_norms {
+        let norms = [("attn_q_norm.weight", WIDTH), ("attn_k_norm.weight", ROWS)];
+        layer.head_norms = norms.map(|(name, len)| vector(name, len));
+    }
+    if shape.biases {
+        let biases = [
+            ("attn_q.bias", WIDTH),
+            ("attn_k.bias", ROWS),
+            ("attn_v.bias", ROWS),
+        ];
+        layer.biases = biases.map(|(name, len)| vector(name, len));
+    }
+    let mut matrix = |name: &str, rows: usize| {
+        let kind = TYPES[*matrices % TYPES.len()];
+        *matrices += 1;
+        let name = format!("blk.{index}.{name}.weight");
+        random_tensor(writer, &name, &[WIDTH, rows], kind, random)
+    };
+    if shape.fused {
+        let all = matrix("attn_qkv", WIDTH + 2 * ROWS);
+        let (queries, rest) = all.split_at(WIDTH * WIDTH);
+        let (keys, values) = rest.split_at(ROWS * WIDTH);
+        layer.projections = [queries, keys, values].map(<[f64]>::to_vec);
+        let all = matrix("ffn_up", 2 * WIDTH);
+        let (gate, up) = all.split_at(WIDTH * WIDTH);
+        (layer.gate, layer.up) = (gate.to_vec(), up.to_vec());
+    } else {
+        let parts = [("attn_q", WIDTH), ("attn_k", ROWS), ("attn_v", ROWS)];
+        layer.projections = parts.map(|(name, rows)| matrix(name, rows));
+        if shape.experts.is_none() {
+            layer.gate = matrix("ffn_gate", WIDTH);
+            layer.up = matrix("ffn_up", WIDTH);
+        }
+    }
+    layer.output = matrix("attn_output", WIDTH);
+    if shape.experts.is_none() {
+        layer.down = matrix("ffn_down", WIDTH);
+    } else {
+        layer.router = matrix("ffn_gate_inp", EXPERTS);
+        let mut stacked = |name: &str| {
+            let kind = TYPES[*matrices % TYPES.len()];
+            *matrices += 1;
+            let name = format!("blk.{index}.{name}_exps.weight");
+            random_tensor(writer, &name, &[WIDTH, WIDTH, EXPERTS], kind, random)
+        };
+        layer.gate = stacked("ffn_gate");
+        layer.up = stacked("ffn_up");
+        layer.down = stacked("ffn_down");
+    }
+    layer
 }
 
 fn multiply(matrix: &[f64], x: &[f64]) -> Vec<f64> {
@@ -522,6 +597,9 @@ impl Oracle {
             all.extend([("attn_q", WIDTH), ("attn_k", ROWS), ("attn_v", ROWS)]);
             all.extend([("ffn_gate", WIDTH), ("ffn_up", WIDTH)]);
         }
+        if shape.experts.is_some() {
+            all.retain(|(name, _)| !name.starts_with("ffn"));
+        }
         all
     }
 
@@ -583,7 +661,9 @@ impl Oracle {
             }
             let (scale, length) = self.temperature;
             let temperature = 1.0 + scale * ((position / length) as f64 + 1.0).ln();
-            q.iter_mut().for_each(|q| *q *= temperature);
+            for q in &mut q {
+                *q *= temperature;
+            }
             keys.push(k);
             values.push(v);
             let first = if local {
@@ -597,17 +677,46 @@ impl Oracle {
             let attended = norm(&multiply(&layer.output, &mixed), &layer.result_norms[0]);
             self.add_to_residual(x, &attended);
             let h = norm(x, &layer.feed_norm);
-            let [gate, up] = [&layer.gate, &layer.up].map(|w| multiply(w, &h));
-            let hidden = gate.iter().zip(&up).map(|(&g, u)| self.activation(g) * u);
-            let hidden: Vec<f64> = hidden.collect();
-            let fed = norm(&multiply(&layer.down, &hidden), &layer.result_norms[1]);
+            let fed = match self.shape.experts {
+                Some(normalises) => self.mix_experts(layer, &h, normalises),
+                None => self.feed(layer, &h, 0),
+            };
+            let fed = norm(&fed, &layer.result_norms[1]);
             self.add_to_residual(x, &fed);
         }
     }
 
+    /// The result of the feed-forward network, or of one of its experts.
+    fn feed(&self, layer: &Layer, h: &[f64], expert: usize) -> Vec<f64> {
+        let own = |w: &'_ [f64]| w[expert * WIDTH * WIDTH..][..WIDTH * WIDTH].to_vec();
+        let [gate, up] = [&layer.gate, &layer.up].map(|w| multiply(&own(w), h));
+        let hidden = gate.iter().zip(&up).map(|(&g, u)| self.activation(g) * u);
+        let hidden: Vec<f64> = hidden.collect();
+        multiply(&own(&layer.down), &hidden)
+    }
+
+    /// The weighted sum of the results of the likeliest experts.
+    fn mix_experts(&self, layer: &Layer, h: &[f64], normalises: bool) -> Vec<f64> {
+        let odds: Vec<f64> = multiply(&layer.router, h).iter().map(|x| x.exp()).collect();
+        let mut order: Vec<usize> = (0..EXPERTS).collect();
+        order.sort_by(|&a, &b| odds[b].total_cmp(&odds[a]));
+        let used = &order[..USED_EXPERTS];
+        let counted = if normalises { used } else { &order };
+        let total: f64 = counted.iter().map(|&expert| odds[expert]).sum();
+        let mut sum = vec![0.0; WIDTH];
+        for &expert in used {
+            let weighted = self.feed(layer, h, expert);
+            let weighted: Vec<f64> = weighted.iter().map(|x| x * odds[expert] / total).collect();
+            add(&mut sum, &weighted);
+        }
+        sum
+    }
+
     fn add_to_residual(&self, x: &mut [f64], more: &[f64]) {
         let [_, _, factor, _] = self.multipliers;
-        x.iter_mut().zip(more).for_each(|(x, y)| *x += factor * y);
+        for (x, more) in x.iter_mut().zip(more) {
+            *x += factor * more;
+        }
     }
 
     fn activation(&self, x: f64) -> f64 {
@@ -631,7 +740,8 @@ impl Oracle {
         for head in x.chunks_exact_mut(HEAD) {
             for pair in 0..rotated / 2 {
                 let frequency = base.powf(-(2.0 * pair as f64) / rotated as f64);
-                let frequency = frequency / self.factors[pair] / scaling;
+                let factor = if is_scaled { self.factors[pair] } else { 1.0 };
+                let frequency = frequency / factor / scaling;
                 let (sin, cos) = (position as f64 * frequency).sin_cos();
                 let [sin, cos] = [sin, cos].map(|part| part * magnitude);
                 let [first, second] = if self.shape.neighbours {

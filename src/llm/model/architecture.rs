@@ -1,5 +1,7 @@
 //! The table of architectures, and the hyperparameters of a file's model.
 
+use super::experts::{Experts, Normalises};
+use super::factors::{Multipliers, SoftCaps};
 use super::known_keys;
 use super::metadata::{Keys, is_local};
 use super::rotation::{Pairs, Rotation};
@@ -71,16 +73,18 @@ pub(super) struct Architecture {
     /// Whether embeddings are multiplied by the square root of their length.
     pub(super) scales_embedding: bool,
     /// Whether a file has factors for embeddings, scores, additions to the residual and logits.
-    has_multipliers: bool,
+    pub(super) has_multipliers: bool,
     /// Whether a file may have a temperature of queries.
     pub(super) has_temperature: bool,
     /// The bounds of scores and of logits if a file may have them, unless it says otherwise.
-    soft_caps: Option<[f32; 2]>,
+    pub(super) soft_caps: Option<[f32; 2]>,
     /// The number of layers of the model of the family whose scores depend on the width of a head's share, and not on the
     /// length of a head; 0 if there is none.
-    layers_of_wide: usize,
+    pub(super) layers_of_wide: usize,
     /// The last of as many layers has no rotation; 0 if all rotate.
     unrotated: usize,
+    /// Whether the feed-forward network is a mixture of experts, and whether the weights of the chosen ones add up to 1.
+    pub(super) experts: Option<Normalises>,
     /// Whether queries, keys and values are rows of one matrix, and of a decoder gate and up rows of another.
     pub(super) fused: bool,
     /// The properties of an encoder; `None` for a decoder.
@@ -102,6 +106,7 @@ const PLAIN: Architecture = Architecture {
     soft_caps: None,
     layers_of_wide: 0,
     unrotated: 0,
+    experts: None,
     fused: false,
     encoder: None,
 };
@@ -187,6 +192,25 @@ const ARCHITECTURES: &[Architecture] = &[
         ..PLAIN
     },
     Architecture {
+        name: "qwen3moe",
+        norms_heads: HeadNorms::Each,
+        experts: Some(Normalises(true)),
+        ..PLAIN
+    },
+    Architecture {
+        name: "olmoe",
+        norms_heads: HeadNorms::Joint,
+        experts: Some(Normalises(false)),
+        ..PLAIN
+    },
+    Architecture {
+        name: "granitemoe",
+        pairs: Pairs::Neighbours,
+        has_multipliers: true,
+        experts: Some(Normalises(true)),
+        ..PLAIN
+    },
+    Architecture {
         name: "bert",
         encoder: Some(Encoder {
             embeds_positions: true,
@@ -214,7 +238,9 @@ pub(crate) struct Config {
     pub(crate) heads: usize,
     pub(crate) kv_heads: usize,
     pub(crate) head_len: usize,
+    /// The length of a token's values between the matrices of the feed-forward network: of all experts that it uses.
     pub(crate) hidden: usize,
+    pub(super) experts: Option<Experts>,
     /// The largest number of tokens that the model was trained for.
     pub(crate) context: usize,
     /// The largest number of tokens of a session.
@@ -261,6 +287,7 @@ impl Config {
             }) => 0,
             _ => rotated(keys, head_len)?,
         };
+        let experts = Experts::new(keys, architecture, layers)?;
         let config = Self {
             architecture,
             layers,
@@ -268,7 +295,11 @@ impl Config {
             heads,
             kv_heads: keys.size_of_layers("attention.head_count_kv", layers, Some(heads))?,
             head_len,
-            hidden: keys.size_of_layers("feed_forward_length", layers, None)?,
+            hidden: match experts {
+                Some(experts) => experts.used * experts.hidden,
+                None => keys.size_of_layers("feed_forward_length", layers, None)?,
+            },
+            experts,
             context,
             capacity,
             cache_type: match architecture.encoder {
@@ -318,73 +349,6 @@ impl Config {
     /// Returns whether a layer rotates queries and keys.
     pub(super) fn rotates(&self, layer: usize) -> bool {
         self.unrotated == 0 || !(layer + 1).is_multiple_of(self.unrotated)
-    }
-}
-
-/// The factors of a model's values.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Multipliers {
-    /// The factor of embeddings.
-    pub(super) embedding: f32,
-    /// The factor of the products of queries and keys.
-    pub(super) scores: f32,
-    /// The factor of the results of attention and of the feed-forward network.
-    pub(super) additions: f32,
-    /// The factor of logits.
-    pub(super) logits: f32,
-}
-
-impl Multipliers {
-    fn new(
-        keys: Keys<'_>,
-        architecture: &Architecture,
-        [width, heads, head_len, layers]: [usize; 4],
-    ) -> Result<Self> {
-        let is_wide = architecture.layers_of_wide == layers;
-        let len = if is_wide { width / heads } else { head_len };
-        let plain = Self {
-            embedding: if architecture.scales_embedding {
-                libm::sqrtf(width as f32)
-            } else {
-                1.0
-            },
-            scores: 1.0 / libm::sqrtf(len as f32),
-            additions: 1.0,
-            logits: 1.0,
-        };
-        if !architecture.has_multipliers {
-            return Ok(plain);
-        }
-        Ok(Self {
-            embedding: keys.factor("embedding_scale", plain.embedding)?,
-            scores: keys.factor("attention.scale", plain.scores)?,
-            additions: keys.factor("residual_scale", plain.additions)?,
-            // The file has the divisor.
-            logits: 1.0 / keys.factor("logit_scale", plain.logits)?,
-        })
-    }
-}
-
-/// The bounds of a model's values: a value `x` becomes `c · tanh(x / c)`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SoftCaps {
-    pub(super) scores: Option<f32>,
-    pub(super) logits: Option<f32>,
-}
-
-impl SoftCaps {
-    fn new(keys: Keys<'_>, architecture: &Architecture) -> Result<Self> {
-        let Some(defaults) = architecture.soft_caps else {
-            return Ok(Self {
-                scores: None,
-                logits: None,
-            });
-        };
-        let cap = |key, default| keys.factor(key, default).map(Some);
-        Ok(Self {
-            scores: cap("attn_logit_softcapping", defaults[0])?,
-            logits: cap("final_logit_softcapping", defaults[1])?,
-        })
     }
 }
 

@@ -21,6 +21,10 @@ enum Rule {
     Numbers(&'static [f64]),
     /// The number that the forward pass uses, or 0, which means that the file does not set it.
     Same(fn(&Config) -> f64),
+    /// One of these numbers if the model has experts.
+    OfExperts(&'static [f64]),
+    /// Whether the weights of the experts that a token uses add up to 1, if the model has experts.
+    Norm,
     /// Whether tokens see only those before them, as the architecture has it.
     Causal,
     /// 0, or a window that a session does not fill.
@@ -136,12 +140,22 @@ const RULES: &[(&str, Rule)] = &[
     ("use_parallel_residual", OFF),
     ("tensor_data_layout", Rule::Free), // A remark of the first converters.
     // Mixtures of experts: without experts their other settings change nothing.
-    ("expert_count", OFF),
-    ("expert_", Rule::Free),
-    ("experts_per_group", Rule::Free),
-    ("leading_dense_block_count", Rule::Free),
-    ("interleave_moe_layer_step", Rule::Free),
-    ("moe_every_n_layers", Rule::Free),
+    (
+        "expert_count",
+        Rule::Same(|config| config.experts.map_or(0.0, |experts| experts.count as f64)),
+    ),
+    ("expert_used_count", Rule::Read),
+    ("expert_feed_forward_length", Rule::Read),
+    ("expert_gating_func", Rule::OfExperts(&[0.0, 1.0])), // Softmax.
+    ("expert_weights_scale", Rule::OfExperts(&[0.0, 1.0])),
+    ("expert_weights_norm", Rule::Norm),
+    ("expert_group_count", Rule::OfExperts(&[0.0, 1.0])),
+    ("expert_group_used_count", Rule::OfExperts(&[0.0, 1.0])),
+    ("expert_", Rule::OfExperts(&[0.0])),
+    ("experts_per_group", Rule::OfExperts(&[0.0])),
+    ("leading_dense_block_count", Rule::OfExperts(&[0.0])),
+    ("interleave_moe_layer_step", Rule::OfExperts(&[0.0, 1.0])),
+    ("moe_every_n_layers", Rule::OfExperts(&[0.0])),
     // Results other than logits.
     ("pooling_type", Rule::Free), // Embeddings read it.
     ("classifier.", Rule::Free),
@@ -241,6 +255,13 @@ impl Rule {
         match self {
             Rule::Read | Rule::Free => true,
             Rule::Numbers(allowed) => number.is_some_and(|number| allowed.contains(&number)),
+            Rule::OfExperts(allowed) => {
+                config.experts.is_none() || number.is_some_and(|number| allowed.contains(&number))
+            }
+            Rule::Norm => {
+                let normalises = config.experts.map(|experts| experts.normalises);
+                normalises.is_none_or(|normalises| number == Some(f64::from(u8::from(normalises))))
+            }
             Rule::Same(of) => {
                 let expected = of(config);
                 // Files have the number in 32 bits.
@@ -262,7 +283,11 @@ impl Rule {
     fn requirement(&self, config: &Config) -> String {
         match self {
             Rule::Read | Rule::Free => "anything".to_owned(),
-            Rule::Numbers(allowed) => {
+            Rule::Norm => {
+                let normalises = config.experts.is_some_and(|experts| experts.normalises);
+                format!("{normalises}: others are not supported")
+            }
+            Rule::Numbers(allowed) | Rule::OfExperts(allowed) => {
                 let allowed: Vec<String> = allowed.iter().map(f64::to_string).collect();
                 format!("{}: others are not supported", allowed.join(" or "))
             }

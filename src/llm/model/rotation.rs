@@ -37,7 +37,7 @@ pub(super) struct Temperature {
 
 impl Temperature {
     fn factor(self, position: usize) -> f64 {
-        let lengths = libm::floor(position as f64 / self.length);
+        let lengths = (position as f64 / self.length).floor();
         1.0 + self.scale * libm::log(1.0 + lengths)
     }
 }
@@ -67,15 +67,15 @@ impl Rotation {
 
     /// Returns the cosine and the sine for each position and pair, times the magnitude. With a temperature, those of queries
     /// follow, from [`query_angles`](Self::query_angles) on.
-    pub(super) fn angles(&self, positions: impl Iterator<Item = usize> + Clone) -> Vec<[f32; 2]> {
+    pub(super) fn angles(&self, positions: &[usize]) -> Vec<[f32; 2]> {
         let mut angles = Vec::new();
-        let temperatures = [None, self.temperature];
-        for temperature in &temperatures[..1 + usize::from(self.temperature.is_some())] {
-            for position in positions.clone() {
+        for temperature in [None].into_iter().chain(self.temperature.map(Some)) {
+            for &position in positions {
                 let factor = temperature.map_or(1.0, |temperature| temperature.factor(position));
+                let magnitude = factor * self.magnitude;
                 for frequency in &self.frequencies {
                     let parts = cosine_and_sine(position as f64 * frequency);
-                    angles.push(parts.map(|part| (factor * self.magnitude * part) as f32));
+                    angles.push(parts.map(|part| (magnitude * part) as f32));
                 }
             }
         }
@@ -108,7 +108,8 @@ mod tests {
         set(&mut writer);
         let file = Gguf::from_bytes(writer.finish()).expect("a file");
         let config = Config::new(&file, None, CacheType::F32).expect("hyperparameters");
-        config.rotations[0].angles(0..positions)
+        let positions: Vec<usize> = (0..positions).collect();
+        config.rotations[0].angles(&positions)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The forward pass as a list of steps, which every back-end runs.
 
 mod encoder;
+mod experts;
 
 use super::architecture::HeadNorms;
 use super::known_keys::is_other_tensor;
@@ -8,7 +9,7 @@ use super::rotations::is_factors;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use super::{Config, Output};
 use crate::error::Result;
-use crate::graph::steps::Activation;
+use crate::graph::steps::{Activation, Routing};
 use crate::llm::TensorInfo;
 use crate::llm::gguf::{Gguf, invalid};
 use std::collections::HashSet;
@@ -34,6 +35,9 @@ pub(super) enum Slot {
     Gate,
     Up,
     Gated,
+    /// The logits of experts, and the chosen experts with their weights.
+    Router,
+    Routes,
     Logits,
 }
 
@@ -50,9 +54,13 @@ impl Slot {
         let up = encoder
             .filter(|encoder| !encoder.gates)
             .map_or(hidden, |_| 0);
+        // Memory without elements would be an exception.
+        let [experts, routes] = config
+            .experts
+            .map_or([1; 2], |experts| [experts.count, 2 * experts.used]);
         [
             width, width, width, queries, keys, keys, queries, queries, hidden, up, hidden,
-            vocabulary,
+            experts, routes, vocabulary,
         ]
     }
 }
@@ -101,6 +109,15 @@ pub(super) enum Step {
     AttendWithin { layer: usize },
     /// Multiplies the gate's activation by `Up`, to `Gated`.
     Activate(Activation),
+    /// Chooses experts by the logits in `Router`, to `Routes`.
+    Route(Routing),
+    /// Multiplies rows by the matrices of their experts, of `rows` rows each. If `to` is `Residual`, adds the weighted sums.
+    MultiplyExperts {
+        from: Slot,
+        weight: WeightId,
+        rows: usize,
+        to: Slot,
+    },
     /// Bounds logits: each becomes `c · tanh(logit / c)`.
     SoftCap(f32),
     /// Writes the GELU of `Gate`, by its definition with the error function, to `Gated`.
@@ -111,7 +128,7 @@ impl Step {
     /// Returns the matrix that the step multiplies by, if there is one.
     pub(super) fn weight(self) -> Option<WeightId> {
         match self {
-            Self::Multiply { weight, .. } => Some(weight),
+            Self::Multiply { weight, .. } | Self::MultiplyExperts { weight, .. } => Some(weight),
             Self::Norm { .. }
             | Self::AddVector { .. }
             | Self::Add { .. }
@@ -119,6 +136,7 @@ impl Step {
             | Self::Attend { .. }
             | Self::AttendWithin { .. }
             | Self::Activate(_)
+            | Self::Route(_)
             | Self::SoftCap(_)
             | Self::Gelu => None,
         }
@@ -253,6 +271,9 @@ impl Builder<'_> {
 
     fn feed_forward(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
+        if let Some(experts) = config.experts {
+            return self.expert_feed_forward(layer, experts);
+        }
         let name = |part: &str| format!("blk.{layer}.{part}");
         let from = self.input_norm(&name("ffn_norm"))?;
         let parts = [
@@ -310,7 +331,9 @@ impl Builder<'_> {
         self.multiply(from, weight, to, adds, scale);
         let name = format!("{name}.bias");
         if let Some(mut bias) = optional_vector(self.file, &name, rows)? {
-            bias.iter_mut().for_each(|bias| *bias *= scale);
+            for bias in &mut bias {
+                *bias *= scale;
+            }
             let vector = self.weights.push_vector(bias);
             self.vectors.insert(name);
             self.steps.push(Step::AddVector { vector, to });

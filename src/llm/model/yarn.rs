@@ -1,4 +1,4 @@
-//! YaRN: the scaling of rotations for contexts that are longer than the one that a model was trained with.
+//! `YaRN`: the scaling of rotations for contexts that are longer than the one that a model was trained with.
 
 use super::metadata::Keys;
 use super::rotations::original_context;
@@ -45,8 +45,8 @@ impl Yarn {
         // The pair that turns as often in the original context.
         let pair =
             |turns: f64| len * libm::log(self.original / (turns * TAU)) / (2.0 * libm::log(base));
-        let first = libm::floor(pair(self.turns[0])).max(0.0);
-        let last = libm::ceil(pair(self.turns[1])).min(len - 1.0);
+        let first = pair(self.turns[0]).floor().max(0.0);
+        let last = pair(self.turns[1]).ceil().min(len - 1.0);
         let divisor = |pair: usize| {
             let slowed = (pair as f64 - first) / (last - first).max(1e-3);
             let slowed = slowed.clamp(0.0, 1.0);

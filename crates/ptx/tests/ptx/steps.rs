@@ -6,8 +6,8 @@ use super::oracle::unit;
 use super::variants::Variant;
 use relampago_ptx::PtxType::F32;
 use relampago_ptx::kernels::{
-    Activation, AddRowsKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel,
-    PlaceHeadsKernel, SoftCapKernel,
+    Activation, AddRowsKernel, GateKernel, PackedExpertsKernel, PackedFormat, PackedMatmulKernel,
+    PackedRowKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
 };
 
 pub(crate) fn variants() -> Vec<Variant> {
@@ -17,6 +17,9 @@ pub(crate) fn variants() -> Vec<Variant> {
     )];
     let capped = [1, 300].map(capped).into();
     variants.push(Variant::new(SoftCapKernel, capped));
+    let routed = [([1, 1, 1], true), ([3, 70, 8], true), ([2, 40, 3], false)];
+    let routed = routed.map(|(shape, normalises)| routed_rows(shape, normalises));
+    variants.push(Variant::new(RouteKernel, routed.into()));
     for (activation, function) in GATES {
         let cases = [[1, 1], [3, 130]].map(|shape| gate(shape, function));
         variants.push(Variant::new(GateKernel::new(activation), cases.into()));
@@ -26,6 +29,14 @@ pub(crate) fn variants() -> Vec<Variant> {
         let few = few.iter().enumerate();
         let few = few.map(|(i, &shape)| product(format, shape, i, true));
         variants.push(Variant::new(PackedMatmulKernel::few(format), few.collect()));
+        let experts = [
+            ([1, 5, 32], false),
+            ([3, 70, 96], true),
+            ([2, 9, 288], false),
+        ];
+        let experts = experts.map(|(shape, mixes)| expert_products(format, shape, mixes));
+        let kernel = PackedExpertsKernel::new(format);
+        variants.push(Variant::new(kernel, experts.into()));
         let rows = [
             (0.0, [1, 32]),
             (2.0, [3, 1120]),
@@ -262,6 +273,107 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
     }
     Case {
         label: format!("{tokens}×{rows}×{k}, adds {adds}, normalises {normalises}"),
+        arguments,
+        output: 4,
+        expected,
+    }
+}
+
+/// The choice of experts by rows, of which two elements are the same.
+fn routed_rows([rows, experts, used]: [usize; 3], normalises: bool) -> Case {
+    let mut logits = random(rows * experts, 6);
+    for row in logits.chunks_exact_mut(experts) {
+        row[experts / 2] = 2.0;
+        row[experts / 3] = 2.0;
+    }
+    let mut expected = Vec::new();
+    for row in logits.chunks_exact(experts) {
+        let mut order: Vec<usize> = (0..experts).collect();
+        order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+        let odds = |i: &usize| (f64::from(row[*i]) - f64::from(row[order[0]])).exp();
+        let chosen = &order[..used];
+        let counted = if normalises { chosen } else { &order };
+        let total: f64 = counted.iter().map(odds).sum();
+        expected.extend(chosen.iter().map(|&i| kept(i as f32)));
+        expected.extend(chosen.iter().map(|i| Expected {
+            value: odds(i) / total,
+            bound: 64.0 * unit(F32),
+        }));
+    }
+    let routes = Value::F32s(vec![f32::NAN; expected.len()]);
+    let mut arguments = vec![Value::F32s(logits), routes];
+    arguments.extend(sizes([rows, experts, used, usize::from(normalises)]));
+    Case {
+        label: format!("{used} of {experts} experts, {rows} rows"),
+        arguments,
+        output: 1,
+        expected,
+    }
+}
+
+/// Products by the matrices of two of three experts.
+fn expert_products(format: PackedFormat, [tokens, rows, k]: [usize; 3], mixes: bool) -> Case {
+    const EXPERTS: usize = 3;
+    const USED: usize = 2;
+    let (group, scale) = (32, 0.75f32);
+    let Packed {
+        words,
+        scales,
+        weights,
+    } = packed(format, EXPERTS * rows * k, group);
+    let (inputs, results) = if mixes { (USED, 1) } else { (1, USED) };
+    let stride = results * rows + 3;
+    let x = random(tokens * inputs * k, 6);
+    let y = random(tokens * stride, 8);
+    let shares = random(tokens * USED, 9);
+    let chosen = |token: usize, i: usize| (token + 2 * i) % EXPERTS;
+    let mut routes = Vec::new();
+    let mut expected: Vec<Expected> = y.iter().map(|&y| kept(y)).collect();
+    for token in 0..tokens {
+        routes.extend((0..USED).map(|i| chosen(token, i) as f32));
+        routes.extend_from_slice(&shares[token * USED..][..USED]);
+        for (i, row) in (0..USED).flat_map(|i| (0..rows).map(move |row| (i, row))) {
+            let from = if mixes { token * USED + i } else { token };
+            let x = x[from * k..][..k].iter().map(|&x| f64::from(x));
+            let own = &weights[(chosen(token, i) * rows + row) * k..][..k];
+            let product: f64 = x.clone().zip(own).map(|(x, w)| x * w).sum();
+            let bound = x.map(f64::abs).sum::<f64>() * 5000.0 * unit(F32);
+            let column = if mixes { row } else { i * rows + row };
+            let to = &mut expected[token * stride + column];
+            *to = if mixes {
+                let share = f64::from(scale) * f64::from(shares[token * USED + i]);
+                Expected {
+                    value: to.value + share * product,
+                    bound: to.bound + bound,
+                }
+            } else {
+                Expected {
+                    value: product,
+                    bound,
+                }
+            };
+        }
+    }
+    let mut arguments = vec![
+        Value::F32s(x),
+        Value::F32s(routes),
+        Value::Bytes(words),
+        Value::F32s(scales),
+        Value::F32s(y),
+    ];
+    arguments.extend(sizes([
+        tokens,
+        rows,
+        k,
+        USED,
+        results,
+        stride,
+        usize::from(mixes),
+        (group / 16usize).trailing_zeros() as usize,
+    ]));
+    arguments.extend([LEAST, scale].map(Value::F32));
+    Case {
+        label: format!("{tokens}×{rows}×{k}, mixes {mixes}"),
         arguments,
         output: 4,
         expected,

@@ -8,8 +8,8 @@ use super::slots::Slots;
 use super::{BackendModel, BackendSequence, ModelBackend};
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, HeadGains, HeadPlaces, HeadRotation, Norm, Product, StepCache, StepPass,
-    TextRows,
+    Activation, Attention, ExpertProduct, HeadGains, HeadPlaces, HeadRotation, Norm, Product,
+    StepCache, StepPass, TextRows,
 };
 use std::ops::Range;
 
@@ -59,13 +59,14 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         } = *request;
         let mut recorder = on.backend.sequence_pass(sequence.id)?;
         if on.angles.is_none() {
+            let positions: Vec<usize> = if texts.is_empty() {
+                (block.first..block.first + block.tokens).collect()
+            } else {
+                texts.iter().flat_map(|text| 0..text.len()).collect()
+            };
             let rotations = &model.config.rotations;
             for (rotation, to) in rotations.iter().zip(&slots.angles) {
-                let angles = if texts.is_empty() {
-                    rotation.angles(block.first..block.first + block.tokens)
-                } else {
-                    rotation.angles(texts.iter().flat_map(|text| 0..text.len()))
-                };
+                let angles = rotation.angles(&positions);
                 if !angles.is_empty() {
                     recorder.write(angles.as_flattened(), to)?;
                 }
@@ -252,6 +253,20 @@ impl<B: ModelBackend> Pass<'_, B> {
             Step::Attend { layer, window } => self.attend(layer, window),
             Step::AttendWithin { layer } => self.attend_within(layer),
             Step::Activate(activation) => self.activate(activation),
+            Step::Route(routing) => {
+                // Not only the router reads the norm's result.
+                self.normalise()?;
+                let [logits, routes] =
+                    [Slot::Router, Slot::Routes].map(|slot| self.slots.own(slot));
+                self.recorder
+                    .route(logits, routes, self.block.tokens, routing)
+            }
+            Step::MultiplyExperts {
+                from,
+                weight,
+                rows,
+                to,
+            } => self.multiply_experts(from, weight, rows, to),
             Step::SoftCap(cap) => {
                 let (logits, len) = self.rows(Slot::Logits);
                 self.recorder.soft_cap(logits, len, cap)
@@ -356,6 +371,29 @@ impl<B: ModelBackend> Pass<'_, B> {
             soft_cap: config.soft_caps.scores,
             cache_type: config.cache_type,
         }
+    }
+
+    fn multiply_experts(
+        &mut self,
+        from: Slot,
+        weight: WeightId,
+        rows: usize,
+        to: Slot,
+    ) -> Result<()> {
+        let slots = self.slots;
+        let Some(weights) = &self.on.matrices[weight.0] else {
+            return Ok(());
+        };
+        let product = ExpertProduct {
+            tokens: self.block.tokens,
+            used: slots.len(Slot::Routes) / 2,
+            rows,
+            mixes: to == Slot::Residual,
+            scale: self.model.config.multipliers.additions,
+        };
+        let routes = slots.own(Slot::Routes);
+        self.recorder
+            .multiply_experts(slots.own(from), weights, slots.get(to), routes, product)
     }
 
     fn activate(&mut self, activation: Activation) -> Result<()> {
