@@ -41,8 +41,10 @@ struct Params {
     head_len: u32,
     pairs: u32,
     neighbours: u32,
-    has_gains: u32,
+    gains: u32,
     epsilon: f32,
+    position: u32,
+    query_angles: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -107,3 +109,4 @@ fn weights_at(row: u32, q: u32) -> vec4f {
 @group(0) @binding(12) var<storage, read> query_gain: array<f32>;
 @group(0) @binding(13) var<storage, read> key_gain: array<f32>;
 @group(0) @binding(14) var<storage, read> angles: array<vec2f>;
+@group(0) @binding(15) var<storage, read> x: array<f32>;

@@ -400,8 +400,8 @@ fn generation_takes_the_likeliest_tokens() {
 fn unsupported_models_are_refused_by_name() {
     for (name, expected) in [
         (
-            "gemma2",
-            "supported are llama, qwen2, qwen3, gemma3, phi3, bert, nomic-bert",
+            "gemma4",
+            "supported are llama, qwen2, qwen3, gemma3, gemma2, phi3, olmo2, smollm3, granite, mistral3, qwen3moe, olmoe, granitemoe, bert, nomic-bert",
         ),
         ("unknown", "not supported"),
     ] {

@@ -11,6 +11,7 @@
 @if(q8_0) import package::steps::cached::scale_of;
 import package::steps::cached::{stride_of, vector_of, words_of, wrapped};
 @if(next) import package::steps::head::{take, turn, vector_of_head, write_row};
+import package::steps::soft_cap::soft_capped;
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{MAX, SUM, workgroup_reduce};
 
@@ -28,11 +29,14 @@ struct Params {
     scale: f32,
     // Workgroups that share the positions of a head.
     splits: u32,
+    // The bound of scores, or 0 for none.
+    soft_cap: f32,
     // With `next`, as in place_heads.wgsl.
     pairs: u32,
     neighbours: u32,
-    has_gains: u32,
+    gains: u32,
     epsilon: f32,
+    query_angles: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @if(!next)
@@ -90,6 +94,13 @@ struct Mix {
 var<workgroup> query: array<vec4f, GROUP>;
 var<workgroup> weights: array<f32, GROUP>;
 var<workgroup> parts: array<vec4f, GROUP>;
+
+fn capped(score: f32) -> f32 {
+    if params.soft_cap > 0.0 {
+        return soft_capped(score, params.soft_cap);
+    }
+    return score;
+}
 
 // Multiplies the query by a row of `vectors` vectors, place by place, and adds the products up. Four loads at a time
 // wait for memory together.
@@ -177,7 +188,7 @@ fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     if is_first {
         write_row(row, local);
     }
-    let score = workgroup_reduce(SUM, product, local);
+    let score = capped(workgroup_reduce(SUM, product, local));
     turn_element(value, loaded[2], local);
     if is_first {
         write_row(row + params.kv_heads * params.capacity, local);
@@ -241,7 +252,7 @@ fn main(
         let row = wrapped(first);
         var score = LOWEST;
         if local < count {
-            score = dot(multiply_row(keys + row + local, vectors), vec4f(1.0));
+            score = capped(dot(multiply_row(keys + row + local, vectors), vec4f(1.0)));
         }
         let above = max(highest, workgroup_reduce(MAX, score, local));
         let weight = select(0.0, exp(score - above), local < count);

@@ -4,6 +4,7 @@
 @if(f16) import package::steps::cached::{first_half, second_half};
 @if(q8_0) import package::steps::cached::scale_of;
 import package::steps::cached::{stride_of, vector_of, words_of, wrapped};
+import package::steps::soft_cap::soft_capped;
 import package::lib::grid::workgroup_index;
 
 struct Params {
@@ -16,6 +17,8 @@ struct Params {
     capacity: u32,
     window: u32,
     scale: f32,
+    splits: u32,
+    soft_cap: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> queries: array<f32>;
@@ -113,6 +116,15 @@ fn seen(position: u32, end: u32) -> vec4<bool> {
     return (vec4u(position) < ends) & (vec4u(position) >= max(ends, window) - window);
 }
 
+fn four_capped(scores: vec4f) -> vec4f {
+    return vec4f(
+        soft_capped(scores.x, params.soft_cap),
+        soft_capped(scores.y, params.soft_cap),
+        soft_capped(scores.z, params.soft_cap),
+        soft_capped(scores.w, params.soft_cap),
+    );
+}
+
 fn four_of_highest(i: u32) -> vec4f {
     return vec4f(highest[i], highest[i + 1u], highest[i + 2u], highest[i + 3u]);
 }
@@ -192,6 +204,10 @@ fn main(
                 high += key.z * query[at + 2u * FOURS + 1u] + key.w * query[at + 3u * FOURS + 1u];
             }
             workgroupBarrier();
+        }
+        if params.soft_cap > 0.0 {
+            low = four_capped(low);
+            high = four_capped(high);
         }
         let seen_low = seen(first + own, own_end);
         let seen_high = seen(first + own, own_end + 4u);

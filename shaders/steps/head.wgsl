@@ -1,6 +1,6 @@
 // A head of queries, keys or values on its way to attention: divided by its root mean square if there are gains, then
 // rotated by its position's angles. A workgroup has one head at a time.
-import package::kernel::{GROUP, angles, cached, key_gain, params, query_gain};
+import package::kernel::{GROUP, angles, cached, key_gain, params, query_gain, x};
 @if(!f16 && !q8_0) import package::steps::cached::stride_of;
 @if(f16 || q8_0) import package::steps::cached::{stride_of, words_of};
 import package::lib::reduce::{SUM, workgroup_reduce};
@@ -24,11 +24,26 @@ fn is_value(head: u32) -> bool {
     return head >= params.heads + params.kv_heads;
 }
 
+// Whether all heads of queries are normalised together, and all of keys.
+fn is_joint() -> bool {
+    return params.gains == 2u;
+}
+
 fn gain(head: u32, i: u32) -> f32 {
     if head < params.heads {
-        return query_gain[i];
+        return query_gain[i + select(0u, head * params.head_len, is_joint())];
     }
-    return key_gain[i];
+    return key_gain[i + select(0u, (head - params.heads) * params.head_len, is_joint())];
+}
+
+// The sum of an invocation's squares of all heads of queries or of keys of a token.
+fn joint_squares(token: u32, first: u32, count: u32, local: u32) -> f32 {
+    let start = (token * (params.heads + 2u * params.kv_heads) + first) * params.head_len;
+    var squares = 0.0;
+    for (var i = local; i < count * params.head_len; i += GROUP) {
+        squares += x[start + i] * x[start + i];
+    }
+    return squares;
 }
 
 // An element of the head, rotated by the angles of its position.
@@ -40,7 +55,8 @@ fn rotated(i: u32, head: u32, position: u32) -> f32 {
     let pair = select(i % params.pairs, i / 2u, params.neighbours == 1u);
     let second = select(i / params.pairs, i % 2u, params.neighbours == 1u) == 1u;
     let stride = select(params.pairs, 1u, params.neighbours == 1u);
-    let angle = angles[position * params.pairs + pair];
+    let first = select(0u, params.query_angles, head < params.heads);
+    let angle = angles[first + position * params.pairs + pair];
     let other = values[select(i + stride, i - stride, second)];
     return value * angle.x + select(-other, other, second) * angle.y;
 }
@@ -54,8 +70,16 @@ fn take(i: u32, value: f32) -> f32 {
 // Normalises and rotates the head whose elements were taken. `squares` is the sum of an invocation's squares.
 fn turn(head: u32, squares: f32, position: u32, local: u32) {
     let len = params.head_len;
-    if params.has_gains == 1u && !is_value(head) {
-        let square = workgroup_reduce(SUM, squares, local) / f32(len);
+    if params.gains > 0u && !is_value(head) {
+        var all = squares;
+        var count = len;
+        if is_joint() {
+            let is_key = head >= params.heads;
+            let heads = select(params.heads, params.kv_heads, is_key);
+            all = joint_squares(position - params.position, select(0u, params.heads, is_key), heads, local);
+            count = heads * len;
+        }
+        let square = workgroup_reduce(SUM, all, local) / f32(count);
         let factor = 1.0 / sqrt(square + params.epsilon);
         for (var i = local; i < len; i += GROUP) {
             values[i] *= factor * gain(head, i);

@@ -15,8 +15,11 @@ struct Params {
     // Pairs of a head that are rotated, and whether a pair is of neighbours.
     pairs: u32,
     neighbours: u32,
-    has_gains: u32,
+    // 0: no norms, 1: of each head, 2: of all heads of queries together, and of all of keys.
+    gains: u32,
     epsilon: f32,
+    // The first angles of queries.
+    query_angles: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;

@@ -4,10 +4,11 @@
 //!
 //! - `pass` runs recorded steps, `threads` divides threads among passes that run at the same time (`callers_thread`
 //!   where there is one thread, and in WebAssembly).
-//! - `weights` has matrices where they are in a file, `heads` places the heads of queries, keys and values, `cache` has
+//! - `experts` has the steps of mixtures of experts, `weights` matrices where they are in a file, `heads` places the heads of queries, keys and values, `cache` has
 //!   keys and values.
 
 mod cache;
+mod experts;
 mod heads;
 mod pass;
 #[cfg_attr(
@@ -24,13 +25,14 @@ mod weights;
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, Columns, Element, EncoderKernels, HeadPlaces, LowRankProduct,
-    Norm, Product, StepBackend, StepKernels, StepPass, TextRows,
+    Activation, Attention, BLOCK, Columns, Element, EncoderKernels, ExpertProduct, HeadPlaces,
+    LowRankProduct, Norm, Product, Routing, StepBackend, StepKernels, StepPass, TextRows,
 };
 use crate::ops::Op;
 use crate::simd::{AttentionShape, Cpu, attention, execute};
 use crate::tensor::ggml::WeightType;
 use cache::{CachedLayer, SharedCache};
+use experts::{ExpertMatmul, route};
 use heads::HeadsToPlace;
 use pass::{CpuPass, elements};
 pub(crate) use pass::{read, write};
@@ -59,6 +61,7 @@ impl StepBackend for Cpu {
         add: "add",
         silu: "silu_mul",
         gelu: "gelu_mul",
+        soft_cap: "tanh",
         place: ["place"; 3],
         attend: ["attention"; 3],
         attend_next: None,
@@ -67,6 +70,7 @@ impl StepBackend for Cpu {
             attend_within: "attention",
             gelu: "gelu",
         }),
+        route: "route",
     };
 
     const IS_GPU: bool = false;
@@ -99,6 +103,10 @@ impl StepBackend for Cpu {
         0
     }
 
+    fn expert_kernel(_: &CpuWeights) -> &'static str {
+        "multiply_blocks"
+    }
+
     fn row_kernel(weights: &CpuWeights) -> (&'static str, Vec<(usize, usize)>) {
         ("multiply_blocks", vec![weights.size()])
     }
@@ -125,7 +133,7 @@ fn shape_of(options: &Attention, layer: &CachedLayer<'_>) -> AttentionShape {
         capacity: layer.room,
         scale: options.scale,
         window: options.window,
-        soft_cap: None,
+        soft_cap: options.soft_cap,
         cache_type: options.cache_type,
     }
 }
@@ -359,6 +367,71 @@ impl StepPass for CpuPass {
         self.push(false, (x, 0..len), (y, 0..len), |cpu, _, x, y| {
             execute(cpu, &Op::Gelu, &[x], y)
         });
+        Ok(())
+    }
+
+    fn route(
+        &mut self,
+        logits: &Elements,
+        routes: &Elements,
+        rows: usize,
+        routing: Routing,
+    ) -> Result<()> {
+        let logits = (logits, 0..rows * routing.experts);
+        let routes = (routes, 0..2 * rows * routing.used);
+        self.push(
+            false,
+            logits,
+            routes,
+            move |_, [left, odds, _], logits, routes| route(logits, routes, routing, [left, odds]),
+        );
+        Ok(())
+    }
+
+    fn multiply_experts(
+        &mut self,
+        x: &Elements,
+        weights: &CpuWeights,
+        (y, column, _): Columns<'_, Elements>,
+        routes: &Elements,
+        product: ExpertProduct,
+    ) -> Result<()> {
+        let ExpertProduct {
+            tokens, used, rows, ..
+        } = product;
+        let (inputs, results) = if product.mixes { (used, 1) } else { (1, used) };
+        let x = (x, 0..tokens * inputs * weights.cols);
+        let first = column * tokens;
+        let y = (y, first..first + tokens * results * rows);
+        let product = ExpertMatmul {
+            weights: weights.clone(),
+            routes: routes.clone(),
+            product,
+        };
+        self.push(true, x, y, move |cpu, [gathered, products, _], x, y| {
+            product.run(cpu, [gathered, products], x, y)
+        });
+        Ok(())
+    }
+
+    fn soft_cap(&mut self, x: &Elements, len: usize, cap: f32) -> Result<()> {
+        let nothing = (&Elements::default(), 0..0);
+        self.push(
+            false,
+            nothing,
+            (x, 0..len),
+            move |cpu, [divided, ..], _, x| {
+                try_resize(divided, len)?;
+                for (divided, x) in divided.iter_mut().zip(&*x) {
+                    *divided = x / cap;
+                }
+                execute(cpu, &Op::Tanh, &[divided], x)?;
+                for x in x {
+                    *x *= cap;
+                }
+                Ok(())
+            },
+        );
         Ok(())
     }
 

@@ -15,8 +15,8 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BufferCache, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
-    StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row,
+    Activation, Attention, BufferCache, Columns, Element, ExpertProduct, HeadPlaces, MOST_BLOCK,
+    Norm, Product, Routing, StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
@@ -27,8 +27,8 @@ use passes::PlannedLaunch;
 use relampago_ptx::PtxType;
 use relampago_ptx::kernels::{
     Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
-    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat,
-    PackedMatmulKernel, PlaceHeadsKernel,
+    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedExpertsKernel,
+    PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
 };
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -49,10 +49,12 @@ impl StepBackend for SharedCuda {
         add: "add_rows",
         silu: "gate_silu",
         gelu: "gate_gelutanh",
+        soft_cap: "soft_cap",
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
         attend_next: None,
         encoder: None,
+        route: "route",
     };
 
     fn block(&self) -> usize {
@@ -79,6 +81,14 @@ impl StepBackend for SharedCuda {
 
     fn gates(&self, _weights: &CudaWeights, rows: usize) -> bool {
         rows < TILED_FROM
+    }
+
+    fn expert_kernel(weights: &CudaWeights) -> &'static str {
+        match weights.format {
+            PackedFormat::Floats => "experts_floats",
+            PackedFormat::Bytes => "experts_bytes",
+            _ => "experts_nibbles",
+        }
     }
 
     fn row_kernel(weights: &CudaWeights) -> (&'static str, Vec<(usize, usize)>) {
@@ -366,8 +376,8 @@ impl<'a> StepPass for CudaPass<'a> {
             CacheType::F16 => kernel.packed(),
             CacheType::Q8_0 => kernel.quantized(),
         };
-        // Where there are no gains, another buffer stands for them that is not read.
-        let gains = heads.gains.map_or([x; 2], |(gains, _)| gains);
+        let gains = heads.gains_or(x);
+        let (norms, epsilon) = heads.norm_parameters();
         let rotation = &heads.rotation;
         let pointers = [x, gains[0], gains[1], rotation.angles, queries, cached];
         let pointers = pointers.map(|buffer| buffer.from(0));
@@ -382,9 +392,10 @@ impl<'a> StepPass for CudaPass<'a> {
         ]);
         let numbers = [
             flag(rotation.neighbours),
-            flag(heads.gains.is_some()),
+            Argument::U32(norms),
             Argument::U32(heads.capacity as u32),
-            Argument::F32(heads.gains.map_or(0.0, |(_, epsilon)| epsilon)),
+            Argument::U32(rotation.query_angles as u32),
+            Argument::F32(epsilon),
         ];
         let arguments = [&pointers[..], &shape, &numbers].concat();
         self.launch(&kernel, arguments)
@@ -421,7 +432,8 @@ impl<'a> StepPass for CudaPass<'a> {
             attention.capacity,
             attention.window.unwrap_or(0),
         ]);
-        let scale = [Argument::F32(attention.scale)];
+        let soft_cap = attention.soft_cap.unwrap_or(0.0);
+        let scale = [attention.scale, soft_cap].map(Argument::F32);
         if splits == 1 {
             let arguments = [&inputs[..], &[mixed.from(0)], &shape, &scale].concat();
             return self.launch(&kernel, arguments);
@@ -436,6 +448,58 @@ impl<'a> StepPass for CudaPass<'a> {
         let sum = DecodeSumKernel::new(PtxType::F32, len);
         let arguments = [&left[..], &[mixed.from(0)], &sizes([heads, splits])].concat();
         self.launch(&sum, arguments)
+    }
+
+    fn route(
+        &mut self,
+        logits: &Elements,
+        routes: &Elements,
+        rows: usize,
+        routing: Routing,
+    ) -> Result<()> {
+        let pointers = [logits.from(0), routes.from(0)];
+        let shape = sizes([rows, routing.experts, routing.used]);
+        let arguments = [&pointers[..], &shape, &[flag(routing.normalises)]].concat();
+        self.launch(&RouteKernel, arguments)
+    }
+
+    fn multiply_experts(
+        &mut self,
+        x: &Elements,
+        weights: &CudaWeights,
+        (y, column, stride): Columns<'_, Elements>,
+        routes: &Elements,
+        product: ExpertProduct,
+    ) -> Result<()> {
+        let ExpertProduct {
+            tokens,
+            used,
+            rows,
+            mixes,
+            scale,
+        } = product;
+        let results = if mixes { 1 } else { used };
+        let pointers = [
+            x.from(0),
+            routes.from(0),
+            weights.words.from(0),
+            weights.scales.from(0),
+            y.from(column),
+        ];
+        let shape = sizes([tokens, rows, weights.cols, used, results, stride]);
+        let numbers = [
+            flag(mixes),
+            Argument::U32(weights.group_shift()),
+            Argument::F32(weights.least),
+            Argument::F32(scale),
+        ];
+        let arguments = [&pointers[..], &shape, &numbers].concat();
+        self.launch(&PackedExpertsKernel::new(weights.format), arguments)
+    }
+
+    fn soft_cap(&mut self, x: &Elements, len: usize, cap: f32) -> Result<()> {
+        let [len] = sizes([len]);
+        self.launch(&SoftCapKernel, vec![x.from(0), len, Argument::F32(cap)])
     }
 
     fn gate(

@@ -16,8 +16,9 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::steps::{
-    Activation, Attention, BLOCK, BufferCache, Columns, Element, EncoderKernels, HeadPlaces,
-    MOST_BLOCK, Norm, Product, StepBackend, StepKernels, StepPass, TILED_FROM, TextRows,
+    Activation, Attention, BLOCK, BufferCache, Columns, Element, EncoderKernels, ExpertProduct,
+    HeadPlaces, MOST_BLOCK, Norm, Product, Routing, StepBackend, StepKernels, StepPass, TILED_FROM,
+    TextRows,
 };
 use crate::ops::HalfPrecision;
 use crate::tensor::ggml::WeightType;
@@ -32,6 +33,9 @@ const MOST_LANES: usize = 128;
 
 /// The rows of weights that one of them multiplies by at a time.
 const ROWS_OF_A_LANE: usize = 4;
+
+/// The rows of an expert's weights that a workgroup multiplies by.
+const ROWS_OF_EXPERTS: usize = 4;
 
 /// The number of rows of weights that give enough workgroups if 32 invocations share them.
 const MANY_ROWS: usize = 8192;
@@ -58,6 +62,7 @@ impl StepBackend for Arc<Gpu> {
         add: "add_rows",
         silu: "gate",
         gelu: "gate",
+        soft_cap: "cap_logits",
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
         attend_next: Some(["attend_next", "attend_next_f16", "attend_next_q8_0"]),
@@ -66,6 +71,7 @@ impl StepBackend for Arc<Gpu> {
             attend_within: "attend_within",
             gelu: "gelu_rows",
         }),
+        route: "route",
     };
 
     fn block(&self) -> usize {
@@ -109,6 +115,10 @@ impl StepBackend for Arc<Gpu> {
 
     fn gates(&self, weights: &BlockWeights, rows: usize) -> bool {
         rows < self.tiled_from() && weights.parts.len() == 1
+    }
+
+    fn expert_kernel(weights: &BlockWeights) -> &'static str {
+        weights.experts().0
     }
 
     fn row_kernel(weights: &BlockWeights) -> (&'static str, Vec<(usize, usize)>) {
@@ -420,6 +430,62 @@ impl<'g> StepPass for GpuPass<'g> {
         let kernel = ("gelu_rows", kernels::GELU_ROWS);
         let workgroups = vectors.div_ceil(WORKGROUP);
         self.record(kernel, &[vectors as u32], &[x], y, workgroups)
+    }
+
+    fn route(
+        &mut self,
+        logits: &GpuBuffer,
+        routes: &GpuBuffer,
+        rows: usize,
+        routing: Routing,
+    ) -> Result<()> {
+        let params = [
+            rows as u32,
+            routing.experts as u32,
+            routing.used as u32,
+            u32::from(routing.normalises),
+        ];
+        self.record(("route", kernels::ROUTE), &params, &[logits], routes, rows)
+    }
+
+    fn multiply_experts(
+        &mut self,
+        x: &GpuBuffer,
+        weights: &BlockWeights,
+        (y, column, stride): Columns<'_, GpuBuffer>,
+        routes: &GpuBuffer,
+        product: ExpertProduct,
+    ) -> Result<()> {
+        let ExpertProduct {
+            tokens, used, rows, ..
+        } = product;
+        let results = if product.mixes { 1 } else { used };
+        for part in &weights.parts {
+            let params = [
+                tokens as u32,
+                weights.cols as u32,
+                rows as u32,
+                used as u32,
+                part.first as u32,
+                part.rows as u32,
+                column as u32,
+                stride as u32,
+                u32::from(product.mixes),
+                weights.group_len as u32,
+                f32::from(weights.least).to_bits(),
+                product.scale.to_bits(),
+            ];
+            let inputs = [x, routes, &part.words, &part.scales];
+            let workgroups = tokens * results * rows.div_ceil(ROWS_OF_EXPERTS);
+            self.record(weights.experts(), &params, &inputs, y, workgroups)?;
+        }
+        Ok(())
+    }
+
+    fn soft_cap(&mut self, x: &GpuBuffer, len: usize, cap: f32) -> Result<()> {
+        let kernel = ("cap_logits", kernels::CAP_LOGITS);
+        let workgroups = len.div_ceil(WORKGROUP);
+        self.record(kernel, &[len as u32, cap.to_bits()], &[], x, workgroups)
     }
 
     fn gate(

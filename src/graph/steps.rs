@@ -111,6 +111,9 @@ pub(crate) trait StepBackend: Clone {
         false
     }
 
+    /// Returns the name of the kernel that multiplies by the matrices of experts.
+    fn expert_kernel(weights: &Self::Weights) -> &'static str;
+
     /// Returns the name of the kernel that multiplies one row, and the rows and the size in bytes of each part of the
     /// weights, which a kernel multiplies by on its own.
     fn row_kernel(weights: &Self::Weights) -> (&'static str, Vec<(usize, usize)>);
@@ -123,6 +126,7 @@ pub(crate) struct StepKernels {
     pub(crate) add: &'static str,
     pub(crate) silu: &'static str,
     pub(crate) gelu: &'static str,
+    pub(crate) soft_cap: &'static str,
     /// For each type of cache.
     pub(crate) place: [&'static str; 3],
     pub(crate) attend: [&'static str; 3],
@@ -130,6 +134,8 @@ pub(crate) struct StepKernels {
     pub(crate) attend_next: Option<[&'static str; 3]>,
     /// The kernels of encoders, on back-ends that run them.
     pub(crate) encoder: Option<EncoderKernels>,
+    /// The kernel that chooses experts.
+    pub(crate) route: &'static str,
 }
 
 /// The names of a back-end's kernels for encoders.
@@ -314,6 +320,28 @@ pub(crate) trait StepPass: Sized {
         no_encoders()
     }
 
+    /// Writes the numbers of the experts that each row of logits chooses, and then their weights.
+    fn route(
+        &mut self,
+        logits: &Self::Buffer,
+        routes: &Self::Buffer,
+        rows: usize,
+        routing: Routing,
+    ) -> Result<()>;
+
+    /// Multiplies rows by the matrices of the experts in `routes`, which are parts of one matrix.
+    fn multiply_experts(
+        &mut self,
+        x: &Self::Buffer,
+        weights: &Self::Weights,
+        y: Columns<'_, Self::Buffer>,
+        routes: &Self::Buffer,
+        product: ExpertProduct,
+    ) -> Result<()>;
+
+    /// Bounds the first `len` elements: each becomes `cap · tanh(x / cap)`.
+    fn soft_cap(&mut self, x: &Self::Buffer, len: usize, cap: f32) -> Result<()>;
+
     /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
     /// the ones after them.
     fn gate(
@@ -362,16 +390,41 @@ pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) position: usize,
     /// The number of rows of a head in the cache. Position `p` has row `p % capacity`.
     pub(crate) capacity: usize,
-    /// The gains of the norms of queries and of keys, and their epsilon.
-    pub(crate) gains: Option<([&'a B; 2], f32)>,
+    pub(crate) gains: Option<HeadGains<'a, B>>,
     pub(crate) rotation: HeadRotation<'a, B>,
     pub(crate) cache_type: CacheType,
+}
+
+/// The norms of queries and of keys.
+pub(crate) struct HeadGains<'a, B> {
+    /// The gains of queries and of keys.
+    pub(crate) gains: [&'a B; 2],
+    pub(crate) epsilon: f32,
+    /// Whether all heads of queries are normalised together, and all of keys; else each is by itself.
+    pub(crate) joint: bool,
+}
+
+impl<'a, B> HeadPlaces<'a, B> {
+    /// Returns the numbers by which kernels know how heads are normalised, and the epsilon.
+    pub(crate) fn norm_parameters(&self) -> (u32, f32) {
+        match &self.gains {
+            None => (0, 0.0),
+            Some(norms) => (1 + u32::from(norms.joint), norms.epsilon),
+        }
+    }
+
+    /// Returns the gains of queries and of keys. If there are none, another buffer is bound in their place and not read.
+    pub(crate) fn gains_or(&self, other: &'a B) -> [&'a B; 2] {
+        self.gains.as_ref().map_or([other; 2], |norms| norms.gains)
+    }
 }
 
 /// A rotation of heads.
 pub(crate) struct HeadRotation<'a, B> {
     /// The cosine and the sine for each position and pair: of all positions on a GPU, else of the tokens'.
     pub(crate) angles: &'a B,
+    /// The index of the cosine and the sine from which on those of queries are; 0 if keys have the same.
+    pub(crate) query_angles: usize,
     pub(crate) pairs: usize,
     pub(crate) neighbours: bool,
 }
@@ -429,6 +482,30 @@ impl Product {
     }
 }
 
+/// The choice of experts by rows of logits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routing {
+    pub(crate) experts: usize,
+    /// The number of experts that a row chooses: those with the largest logits.
+    pub(crate) used: usize,
+    /// Whether the weights of the chosen experts add up to 1. Else those of all experts do.
+    pub(crate) normalises: bool,
+}
+
+/// A product of rows by the matrices of experts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpertProduct {
+    pub(crate) tokens: usize,
+    /// The number of experts that a token chose.
+    pub(crate) used: usize,
+    /// The rows of an expert's matrix.
+    pub(crate) rows: usize,
+    /// Whether there is an input for each expert of a token, and the weighted sum of their products, times `scale`, is added
+    /// to the result. Else the result has the products of all experts of a token one after the other.
+    pub(crate) mixes: bool,
+    pub(crate) scale: f32,
+}
+
 /// A product of rows by two matrices of low rank, one after the other.
 pub(crate) struct LowRankProduct<'a, B, W> {
     pub(crate) a: &'a W,
@@ -467,6 +544,8 @@ pub(crate) struct Attention {
     pub(crate) capacity: usize,
     pub(crate) window: Option<usize>,
     pub(crate) scale: f32,
+    /// The bound `c` of the scores, which become `c · tanh(score / c)`.
+    pub(crate) soft_cap: Option<f32>,
     pub(crate) cache_type: CacheType,
 }
 

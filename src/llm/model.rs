@@ -19,14 +19,18 @@ mod adapter;
 mod architecture;
 mod backend;
 mod encode;
+mod experts;
 mod explain;
+mod factors;
 mod forward;
 mod known_keys;
 mod layout;
 mod metadata;
 mod rotation;
+mod rotations;
 mod steps;
 mod weights;
+mod yarn;
 
 use super::gguf::{Gguf, invalid};
 use super::{CacheType, LoadOptions};

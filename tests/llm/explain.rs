@@ -1,6 +1,6 @@
 //! The steps of a token, which `explain` lists.
 
-use super::random_models::{SHAPES, random_model};
+use super::random_models::{SHAPES, USED_EXPERTS, random_model};
 use relampago::Backend;
 use relampago::llm::{Gguf, LanguageModel, LoadOptions, ModelStep};
 
@@ -20,10 +20,16 @@ fn the_steps_on_simd_read_each_matrix_once() {
         let has_head = file.tensor("output.weight").is_some();
         let matrices = file.tensors().iter();
         let matrices = matrices
-            .filter(|tensor| tensor.shape().len() == 2)
+            .filter(|tensor| tensor.shape().len() > 1)
             .filter(|tensor| !has_head || tensor.name() != "token_embd.weight");
         let expected: usize = matrices
-            .map(|tensor| (tensor.range().end - tensor.range().start) as usize)
+            .map(|tensor| {
+                let bytes = (tensor.range().end - tensor.range().start) as usize;
+                match tensor.shape() {
+                    [_, _, experts] => bytes / experts * USED_EXPERTS,
+                    _ => bytes,
+                }
+            })
             .sum();
         let products = steps.iter().filter(|step| step.weight_type.is_some());
         let read: usize = products.map(|step| step.weight_bytes).sum();

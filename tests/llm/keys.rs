@@ -1,7 +1,8 @@
 //! Metadata and tensors that change the mathematics of a model: used as llama.cpp uses them, or refused by name.
 
 use super::random_models::{
-    GEMMA, LLAMA, Oracle, PHI, QWEN2, QWEN3, SHAPES, Shape, WIDTH, random_model_with,
+    GEMMA, GEMMA2, GRANITE, HEAD, LLAMA, MISTRAL3, OLMO2, Oracle, PHI, QWEN2, QWEN3, QWEN3_MOE,
+    SHAPES, Shape, WIDTH, random_model_with, yarn,
 };
 use super::{assert_close, check_logits, load, on_gpus, tokens};
 use crate::support::Random;
@@ -208,6 +209,106 @@ const USED: &[(&str, Shape, Set, Change)] = &[
         |_| (),
     ),
     (
+        "a rotation that is not finetuned, which is none",
+        GRANITE,
+        |file| file.boolean("granite.rope.scaling.finetuned", false),
+        |oracle| oracle.unrotated = 1,
+    ),
+    (
+        "a rotation that is not finetuned elsewhere, which is a remark",
+        LLAMA,
+        |file| file.boolean("llama.rope.scaling.finetuned", false),
+        |_| (),
+    ),
+    (
+        "a divisor of logits that is not set",
+        GRANITE,
+        |file| file.float("granite.logit_scale", 0.0),
+        |oracle| oracle.multipliers[3] = 1.0,
+    ),
+    (
+        "bounds of scores and logits that are not set",
+        GEMMA2,
+        |file| {
+            file.float("gemma2.attn_logit_softcapping", 0.0);
+            file.float("gemma2.final_logit_softcapping", 0.0);
+        },
+        |oracle| oracle.soft_caps = [50.0, 30.0],
+    ),
+    (
+        "a factor in layers with and without windows",
+        GEMMA2,
+        |file| file.float("gemma2.rope.scaling.factor", 4.0),
+        |oracle| oracle.scaling = 4.0,
+    ),
+    (
+        "a factor and a magnitude of layers that see everything",
+        OLMO2,
+        |file| {
+            file.float("olmo2.rope.scaling.factor", 4.0);
+            file.float("olmo2.rope.scaling.attn_factor", 1.5);
+        },
+        |oracle| (oracle.scaling, oracle.magnitude) = (4.0, 1.5),
+    ),
+    (
+        "YaRN",
+        QWEN3,
+        |file| {
+            file.string("qwen3.rope.scaling.type", "yarn");
+            file.float("qwen3.rope.scaling.factor", 4.0);
+            file.unsigned("qwen3.rope.scaling.original_context_length", 64);
+        },
+        |oracle| {
+            oracle.factors = yarn(4.0, 64, [32.0, 1.0]);
+            oracle.magnitude = 1.0 + 0.1 * 4f64.ln();
+        },
+    ),
+    (
+        "YaRN from the context, with other turns and magnitudes",
+        QWEN2,
+        |file| {
+            file.string("qwen2.rope.scaling.type", "yarn");
+            file.float("qwen2.rope.scaling.factor", 2.0);
+            file.float("qwen2.rope.scaling.yarn_beta_fast", 8.0);
+            file.float("qwen2.rope.scaling.yarn_beta_slow", 0.5);
+            file.float("qwen2.rope.scaling.yarn_log_multiplier", 0.5);
+            file.float("qwen2.rope.scaling.attn_factor", 1.5);
+        },
+        |oracle| {
+            oracle.factors = yarn(2.0, 256, [8.0, 0.5]);
+            let magnitude = |multiplier: f64| 1.0 + 0.1 * multiplier * 2f64.ln();
+            oracle.magnitude = 1.5 * magnitude(1.0) / magnitude(0.5);
+        },
+    ),
+    (
+        "YaRN that changes nothing",
+        LLAMA,
+        |file| file.string("llama.rope.scaling.type", "yarn"),
+        |_| (),
+    ),
+    (
+        "no temperature",
+        MISTRAL3,
+        |file| file.float("mistral3.attention.temperature_scale", 0.0),
+        |oracle| oracle.temperature = (0.0, 1),
+    ),
+    (
+        "no scaling beside the keys of YaRN",
+        MISTRAL3,
+        |file| file.string("mistral3.rope.scaling.type", "none"),
+        |oracle| oracle.factors = vec![1.0; HEAD / 2],
+    ),
+    (
+        "the settings of a mixture as it is",
+        QWEN3_MOE,
+        |file| {
+            file.unsigned("qwen3moe.expert_gating_func", 1);
+            file.boolean("qwen3moe.expert_weights_norm", true);
+            file.float("qwen3moe.expert_weights_scale", 1.0);
+        },
+        |_| (),
+    ),
+    (
         "no experts",
         LLAMA,
         |file| {
@@ -349,6 +450,44 @@ fn values_of_other_types_are_named() {
         "no architecture",
         &["it is missing", "one of llama, qwen2"],
     );
+}
+
+#[test]
+fn settings_that_mixtures_do_not_have_are_named() {
+    let of_experts: &[(Set, &str)] = &[
+        (
+            |file| file.unsigned("qwen3moe.expert_used_count", 7),
+            "at most 6",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.expert_count", 1 << 20),
+            "ffn_gate_inp",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.expert_gating_func", 2),
+            "expert_gating_func",
+        ),
+        (
+            |file| file.boolean("qwen3moe.expert_weights_norm", false),
+            "must be true",
+        ),
+        (
+            |file| file.float("qwen3moe.expert_weights_scale", 2.5),
+            "expert_weights_scale",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.expert_shared_count", 1),
+            "expert_shared_count",
+        ),
+        (
+            |file| file.unsigned("qwen3moe.leading_dense_block_count", 1),
+            "leading_dense",
+        ),
+    ];
+    for (set, part) in of_experts {
+        let (bytes, _) = random_model_with(QWEN3_MOE, 1, set);
+        assert_refused(&bytes, part, &[part]);
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Adapters: beside quantised weights they give the logits of merged weights.
 
-use super::random_models::{GEMMA, HEAD, LLAMA, Oracle, SHAPES, Shape, WIDTH, random_model};
+use super::random_models::{
+    GEMMA, HEAD, LLAMA, Oracle, QWEN3_MOE, SHAPES, Shape, WIDTH, random_model,
+};
 use super::{answer, assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;
@@ -92,7 +94,7 @@ pub(super) fn safetensors(shape: Shape, parts: &[Part]) -> Vec<u8> {
         let peft = names.iter().find(|(gguf, _)| *gguf == name).unwrap().1;
         let name_of =
             |ending| format!("base_model.model.model.layers.{block}.{peft}.lora_{ending}.weight");
-        let permuted = shape.name == "llama" && ["attn_q", "attn_k"].contains(&name);
+        let permuted = shape.neighbours && ["attn_q", "attn_k"].contains(&name);
         let row = |index: usize| {
             let (head, within) = (index / HEAD, index % HEAD);
             let (half, pair) = (within / (HEAD / 2), within % (HEAD / 2));
@@ -317,6 +319,11 @@ fn adapters_that_do_not_fit_are_refused_by_name() {
         "256 rows of 256 weights need 1280 and 1280",
     );
     refused(b"what is this".to_vec(), "neither GGUF nor safetensors");
+    let (mixture, _) = random_model(QWEN3_MOE, 0);
+    let mixture = load(&mixture, InstructionSet::best());
+    let of_experts = gguf(QWEN3_MOE, &renamed("blk.0.ffn_up_exps"));
+    let error = mixture.lora_from_bytes(of_experts, alpha()).unwrap_err();
+    assert!(error.to_string().contains("adapters of experts"), "{error}");
     let lora = model.lora_from_bytes(gguf(LLAMA, &all), alpha()).unwrap();
     let other = load(&bytes, InstructionSet::best());
     let set = |model: &LanguageModel, lora: ScaledLora| {

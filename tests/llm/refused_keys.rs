@@ -1,7 +1,9 @@
 //! Metadata and tensors that a model does not have, which are refused by name, and those that change nothing.
 
 use super::keys::{assert_refused, refusal};
-use super::random_models::{GEMMA, LLAMA, PHI, QWEN2, QWEN3, SHAPES, random_model_with};
+use super::random_models::{
+    GEMMA, GRANITE, LLAMA, OLMO2, PHI, QWEN2, QWEN3, QWEN3_MOE, SHAPES, random_model_with,
+};
 use super::{check_logits, load, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;
@@ -66,7 +68,6 @@ const REFUSED: &[(&str, Setting)] = &[
     ("shortconv.l_cache", Number(3.0, 0.0)),
     ("kda.head_dim", Number(64.0, 0.0)),
     ("hyper_connection.count", Number(4.0, 0.0)),
-    ("rope.scaling.type", Text("yarn", "none")),
     ("rope.scaling.type", Text("llama3", "linear")),
     ("rope.scaling.type", Number(1.0, f32::NAN)),
     ("rope.scaling.factor", Number(-2.0, 1.0)),
@@ -77,9 +78,6 @@ const REFUSED: &[(&str, Setting)] = &[
     ("rope.scaling.alpha", Number(1000.0, 0.0)),
     ("rope.scaling.yarn_ext_factor", Number(1.0, 0.0)),
     ("rope.scaling.yarn_attn_factor", Number(0.5, 1.0)),
-    ("rope.scaling.yarn_beta_fast", Number(8.0, 32.0)),
-    ("rope.scaling.yarn_beta_slow", Number(2.0, 1.0)),
-    ("rope.scaling.yarn_log_multiplier", Number(0.1, 0.0)),
     (
         "rope.dimension_sections",
         Numbers(&[8, 4, 4, 0], &[0, 0, 0, 0]),
@@ -93,6 +91,9 @@ const REFUSED: &[(&str, Setting)] = &[
 /// Keys that change nothing.
 const FREE: &[(&str, Setting)] = &[
     ("vocab_size", Number(32_000.0, 0.0)),
+    ("rope.scaling.yarn_beta_fast", Number(8.0, 32.0)),
+    ("rope.scaling.yarn_beta_slow", Number(2.0, 1.0)),
+    ("rope.scaling.yarn_log_multiplier", Number(0.1, 0.0)),
     ("tensor_data_layout", Text("Meta AI original pth", "")),
     ("rope.scaling.finetuned", Truth(true, false)),
     ("rope.scaling.original_context_length", Number(64.0, 128.0)),
@@ -182,6 +183,9 @@ fn tensors_that_no_step_reads_are_refused_by_name() {
         (QWEN3, "blk.0.post_attention_norm.weight", 256),
         (GEMMA, "blk.0.layer_output_scale.weight", 1),
         (PHI, "blk.0.attn_qkv.bias", 512),
+        (GRANITE, "blk.0.attn_q_norm.weight", 32),
+        (OLMO2, "blk.0.attn_norm.weight", 256),
+        (QWEN3_MOE, "blk.0.exp_probs_b.bias", 6),
     ];
     for (shape, name, len) in others {
         let set = |file: &mut GgufWriter| {

@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::graph::steps::HeadPlaces;
 use crate::simd::{Cpu, rotate};
 
+/// The index of queries among queries and keys.
+const QUERIES: usize = 0;
+
 /// [`HeadPlaces`] with shares of its buffers.
 pub(super) struct HeadsToPlace {
     tokens: usize,
@@ -19,6 +22,7 @@ pub(super) struct HeadsToPlace {
     epsilon: f32,
     /// Of the tokens.
     angles: Elements,
+    query_angles: usize,
     pairs: usize,
     neighbours: bool,
     cache: SharedCache,
@@ -33,9 +37,13 @@ impl HeadsToPlace {
             kv_heads: places.kv_heads,
             head_len: places.head_len,
             position: places.position,
-            gains: places.gains.map(|(gains, _)| gains.map(Clone::clone)),
-            epsilon: places.gains.map_or(0.0, |(_, epsilon)| epsilon),
+            gains: places
+                .gains
+                .as_ref()
+                .map(|norms| norms.gains.map(Clone::clone)),
+            epsilon: places.norm_parameters().1,
             angles: rotation.angles.clone(),
+            query_angles: rotation.query_angles,
             pairs: rotation.pairs,
             neighbours: rotation.neighbours,
             cache: cache.clone(),
@@ -58,24 +66,33 @@ impl HeadsToPlace {
         let [of_queries, of_keys] = self.lens();
         let (from, rest) = x.split_at(of_queries);
         let (keys, values) = rest.split_at(of_keys);
-        self.turn(cpu, from, 0, queries)?;
+        self.turn(cpu, from, QUERIES, queries)?;
         try_resize(turned, of_keys)?;
-        self.turn(cpu, keys, 1, turned)?;
+        self.turn(cpu, keys, 1 - QUERIES, turned)?;
         let mut cache = write(&self.cache)?;
         cache.write(KEYS, self.position, turned)?;
         cache.write(VALUES, self.position, values)
     }
 
-    /// Normalises heads if there is a gain, and rotates them.
-    fn turn(&self, cpu: Cpu, from: &[f32], gain: usize, to: &mut [f32]) -> Result<()> {
+    /// Normalises parts as long as a gain if there is one, and rotates them if there are pairs.
+    fn turn(&self, cpu: Cpu, from: &[f32], kind: usize, to: &mut [f32]) -> Result<()> {
         match &self.gains {
-            Some(gains) => norm(cpu, from, (&gains[gain], self.epsilon), to)?,
+            Some(gains) => norm(cpu, from, (&gains[kind], self.epsilon), to)?,
             None => to.copy_from_slice(from),
+        }
+        if self.pairs == 0 {
+            return Ok(());
         }
         let angles = read(&self.angles)?;
         let (angles, _) = angles.as_chunks::<2>();
+        let first = if kind == QUERIES {
+            self.query_angles
+        } else {
+            0
+        };
+        let angles = angles.get(first..).unwrap_or_default();
         let rows = to.chunks_exact_mut((from.len() / self.tokens).max(1));
-        for (row, angles) in rows.zip(angles.chunks_exact(self.pairs.max(1))) {
+        for (row, angles) in rows.zip(angles.chunks_exact(self.pairs)) {
             for head in row.chunks_exact_mut(self.head_len) {
                 rotate(self.neighbours, &mut head[..2 * self.pairs], angles);
             }

@@ -66,14 +66,42 @@ impl CpuWeights {
         (self.rows, self.blocks.bytes().len())
     }
 
+    /// Returns some of the rows.
+    pub(super) fn rows_from(&self, first: usize, rows: usize) -> RowsOf<'_> {
+        let row = self.kind.row_bytes(self.cols).unwrap_or_default();
+        let blocks = self.blocks.bytes();
+        RowsOf {
+            kind: self.kind,
+            blocks: blocks
+                .get(first * row..(first + rows) * row)
+                .unwrap_or_default(),
+            rows,
+            cols: self.cols,
+        }
+    }
+
     /// `Y = X · Wᵀ`.
     fn multiply(&self, cpu: Cpu, x: &[f32], y: &mut [f32]) -> Result<()> {
-        let blocks = self.blocks.bytes();
-        let matrix = BlockMatrix::new(self.kind, blocks, self.rows, self.cols);
+        self.rows_from(0, self.rows).multiply(cpu, x, y)
+    }
+}
+
+/// Rows of a matrix.
+pub(super) struct RowsOf<'a> {
+    kind: WeightType,
+    blocks: &'a [u8],
+    rows: usize,
+    cols: usize,
+}
+
+impl RowsOf<'_> {
+    /// `Y = X · Wᵀ`.
+    pub(super) fn multiply(&self, cpu: Cpu, x: &[f32], y: &mut [f32]) -> Result<()> {
+        let matrix = BlockMatrix::new(self.kind, self.blocks, self.rows, self.cols);
         let matrix = matrix.ok_or(Error::LengthMismatch {
             what: "weights",
             expected: self.rows,
-            actual: blocks.len(),
+            actual: self.blocks.len(),
             reason: " (rows of whole blocks)",
         })?;
         multiply_blocks(cpu, matrix, x, y)

@@ -48,7 +48,7 @@ impl GpuPass<'_> {
             heads.capacity as u32,
         ];
         let params = [&params[..], &turning(heads)].concat();
-        let [first, second] = gains(heads, x);
+        let [first, second] = heads.gains_or(x);
         let kernel = match heads.cache_type {
             CacheType::F32 => ("place_heads", kernels::PLACE_HEADS),
             CacheType::F16 => ("place_heads_f16", kernels::PLACE_HEADS_F16),
@@ -107,7 +107,7 @@ impl GpuPass<'_> {
         let splits = self.splits(attention);
         let params = attention_params(attention, splits);
         let params = [&params[..], &turning(heads)].concat();
-        let [first, second] = gains(heads, x);
+        let [first, second] = heads.gains_or(x);
         let inputs = [x, first, second, heads.rotation.angles];
         let to = if splits == 1 { mixed } else { parts };
         let kernel = ATTENTION_OF_NEXT[attention.cache_type as usize];
@@ -149,22 +149,19 @@ impl GpuPass<'_> {
 }
 
 /// Returns how heads are normalised and rotated: the last parameters of kernels that place heads.
-fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 4] {
+fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 5] {
     let rotation = &heads.rotation;
+    let (gains, epsilon) = heads.norm_parameters();
     [
         rotation.pairs as u32,
         u32::from(rotation.neighbours),
-        u32::from(heads.gains.is_some()),
-        heads.gains.map_or(0.0, |(_, epsilon)| epsilon).to_bits(),
+        gains,
+        epsilon.to_bits(),
+        rotation.query_angles as u32,
     ]
 }
 
-/// Returns the gains of queries and of keys. If there are none, another buffer is bound in their place and not read.
-fn gains<'a>(heads: &HeadPlaces<'a, GpuBuffer>, other: &'a GpuBuffer) -> [&'a GpuBuffer; 2] {
-    heads.gains.map_or([other; 2], |(gains, _)| gains)
-}
-
-fn attention_params(attention: &Attention, splits: usize) -> [u32; 9] {
+fn attention_params(attention: &Attention, splits: usize) -> [u32; 10] {
     [
         attention.tokens as u32,
         attention.heads as u32,
@@ -175,6 +172,7 @@ fn attention_params(attention: &Attention, splits: usize) -> [u32; 9] {
         attention.window.unwrap_or(0) as u32,
         attention.scale.to_bits(),
         splits as u32,
+        attention.soft_cap.unwrap_or(0.0).to_bits(),
     ]
 }
 

@@ -169,6 +169,15 @@ impl BlockWeights {
         }
     }
 
+    /// Returns the name and the text of the kernel that multiplies by the matrices of experts.
+    pub(super) fn experts(&self) -> (&'static str, &'static str) {
+        match self.words {
+            Words::Floats => ("experts_floats", kernels::EXPERTS_FLOATS),
+            Words::Bytes => ("experts_bytes", kernels::EXPERTS_BYTES),
+            Words::Nibbles => ("experts_nibbles", kernels::EXPERTS_NIBBLES),
+        }
+    }
+
     /// Returns the rows and the size in bytes of each part, which a kernel multiplies by on its own.
     pub(super) fn parts(&self) -> impl Iterator<Item = (usize, usize)> {
         self.parts.iter().map(|part| {

@@ -2,7 +2,7 @@
 //! beside that of one token at a time by one workgroup.
 
 use super::{Gpu, noise, pretend};
-use crate::graph::steps::{Attention, HeadPlaces, HeadRotation, StepBackend, StepPass};
+use crate::graph::steps::{Attention, HeadGains, HeadPlaces, HeadRotation, StepBackend, StepPass};
 use crate::runtime;
 use crate::simd::pack_row;
 use crate::tensor::CacheType;
@@ -66,6 +66,7 @@ fn attention(
         capacity,
         window,
         scale: 0.3,
+        soft_cap: window.map(|_| 2.0),
         cache_type,
     }
 }
@@ -164,9 +165,14 @@ fn attended_next(
             head_len: attention.head_len,
             position: attention.position,
             capacity: attention.capacity,
-            gains: neighbours.then_some(([&gain; 2], 1e-5)),
+            gains: neighbours.then_some(HeadGains {
+                gains: [&gain; 2],
+                epsilon: 1e-5,
+                joint: false,
+            }),
             rotation: HeadRotation {
                 angles: &angles,
+                query_angles: 0,
                 pairs,
                 neighbours,
             },

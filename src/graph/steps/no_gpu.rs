@@ -2,8 +2,8 @@
 //! compiled for it as for the others.
 
 use super::{
-    Activation, Attention, BufferCache, Columns, Element, HeadPlaces, Norm, Product, StepBackend,
-    StepKernels, StepPass,
+    Activation, Attention, BufferCache, Columns, Element, ExpertProduct, HeadPlaces, Norm, Product,
+    Routing, StepBackend, StepKernels, StepPass,
 };
 use crate::error::Result;
 use crate::tensor::ggml::WeightType;
@@ -23,10 +23,12 @@ impl StepBackend for Infallible {
         add: "",
         silu: "",
         gelu: "",
+        soft_cap: "",
         place: [""; 3],
         attend: [""; 3],
         attend_next: None,
         encoder: None,
+        route: "",
     };
 
     fn block(&self) -> usize {
@@ -39,6 +41,10 @@ impl StepBackend for Infallible {
 
     fn weights(&self, _: WeightType, _: &[&[u8]], _: usize) -> Ready<Result<Infallible>> {
         match *self {}
+    }
+
+    fn expert_kernel(weights: &Infallible) -> &'static str {
+        match *weights {}
     }
 
     fn row_kernel(weights: &Infallible) -> (&'static str, Vec<(usize, usize)>) {
@@ -81,6 +87,9 @@ impl StepPass for Infallible {
         add((&Infallible, usize), Columns<'_, Infallible>, usize);
         place(&Infallible, &HeadPlaces<'_, Infallible>, &Infallible, &Infallible);
         attend((&Infallible, &Infallible), &Attention, &Infallible, &Infallible);
+        soft_cap(&Infallible, usize, f32);
+        route(&Infallible, &Infallible, usize, Routing);
+        multiply_experts(&Infallible, &Infallible, Columns<'_, Infallible>, &Infallible, ExpertProduct);
         gate(&Infallible, &Infallible, [usize; 2], Activation);
     }
 }

@@ -124,6 +124,9 @@ impl Model {
                 "adapters of the embedding are not supported, only those of linear layers",
             );
         }
+        if tensor.ends_with("_exps.weight") {
+            return fault("adapters of experts are not supported");
+        }
         let of_tensor = self.weights.matrices.iter();
         let of_tensor = of_tensor.filter(|weight| *weight.tensor == **tensor);
         let shape = of_tensor.map(|weight| (weight.first_row + weight.rows, weight.cols));

@@ -1,21 +1,50 @@
 //! The table of architectures, and the hyperparameters of a file's model.
 
+use super::experts::{Experts, Normalises};
+use super::factors::{Multipliers, SoftCaps};
 use super::known_keys;
 use super::metadata::{Keys, is_local};
 use super::rotation::{Pairs, Rotation};
+use super::rotations::{rotated, rotations};
 use crate::error::{Error, Result};
 use crate::graph::steps::Activation;
-use crate::llm::CacheType;
 use crate::llm::gguf::{Gguf, invalid, misfit};
+use crate::llm::{CacheType, Value};
 
 /// The layers whose attention sees only a window of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Windows {
     None,
     All,
-    /// All but the last one of each period, which is six layers unless a file says otherwise. Their rotation has a base of
-    /// its own.
-    Periodic,
+    /// All but the last one of each period.
+    Periodic {
+        /// The number of layers of a period, unless a file says otherwise.
+        period: usize,
+        /// The positions that a layer sees, unless a file says otherwise; `None` if layers then have no window.
+        len: Option<usize>,
+        rotation: LocalRotation,
+    },
+}
+
+/// The rotation of layers with a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LocalRotation {
+    /// The rotation of the other layers.
+    Same,
+    /// A rotation with a base of its own, 10,000 unless a file says otherwise. Nothing scales its frequencies.
+    OwnBase,
+    /// The rotation of the other layers without their scaling and magnitude.
+    Unscaled,
+}
+
+/// The norms of queries and of keys before their rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadNorms {
+    None,
+    /// Of each head by itself.
+    Each,
+    /// Of all heads of queries together, and of all heads of keys.
+    Joint,
 }
 
 /// The properties that distinguish an encoder: its tokens see all tokens of their text, norms follow additions and have
@@ -36,12 +65,26 @@ pub(super) struct Architecture {
     pub(super) pairs: Pairs,
     pub(super) activation: Activation,
     pub(super) windows: Windows,
-    /// Whether queries and keys are normalised head by head.
-    pub(super) norms_heads: bool,
+    pub(super) norms_heads: HeadNorms,
+    /// Whether the residual is normalised before attention and the feed-forward network.
+    pub(super) norms_inputs: bool,
     /// Whether the results of attention and of the feed-forward network are normalised.
     pub(super) norms_results: bool,
     /// Whether embeddings are multiplied by the square root of their length.
     pub(super) scales_embedding: bool,
+    /// Whether a file has factors for embeddings, scores, additions to the residual and logits.
+    pub(super) has_multipliers: bool,
+    /// Whether a file may have a temperature of queries.
+    pub(super) has_temperature: bool,
+    /// The bounds of scores and of logits if a file may have them, unless it says otherwise.
+    pub(super) soft_caps: Option<[f32; 2]>,
+    /// The number of layers of the model of the family whose scores depend on the width of a head's share, and not on the
+    /// length of a head; 0 if there is none.
+    pub(super) layers_of_wide: usize,
+    /// The last of as many layers has no rotation; 0 if all rotate.
+    unrotated: usize,
+    /// Whether the feed-forward network is a mixture of experts, and whether the weights of the chosen ones add up to 1.
+    pub(super) experts: Option<Normalises>,
     /// Whether queries, keys and values are rows of one matrix, and of a decoder gate and up rows of another.
     pub(super) fused: bool,
     /// The properties of an encoder; `None` for a decoder.
@@ -54,9 +97,16 @@ const PLAIN: Architecture = Architecture {
     pairs: Pairs::Halves,
     activation: Activation::Silu,
     windows: Windows::None,
-    norms_heads: false,
+    norms_heads: HeadNorms::None,
+    norms_inputs: true,
     norms_results: false,
     scales_embedding: false,
+    has_multipliers: false,
+    has_temperature: false,
+    soft_caps: None,
+    layers_of_wide: 0,
+    unrotated: 0,
+    experts: None,
     fused: false,
     encoder: None,
 };
@@ -74,22 +124,90 @@ const ARCHITECTURES: &[Architecture] = &[
     },
     Architecture {
         name: "qwen3",
-        norms_heads: true,
+        norms_heads: HeadNorms::Each,
         ..PLAIN
     },
     Architecture {
         name: "gemma3",
         activation: Activation::GeluTanh,
-        windows: Windows::Periodic,
-        norms_heads: true,
+        windows: Windows::Periodic {
+            period: 6,
+            len: None,
+            rotation: LocalRotation::OwnBase,
+        },
+        norms_heads: HeadNorms::Each,
         norms_results: true,
         scales_embedding: true,
+        layers_of_wide: 62,
+        ..PLAIN
+    },
+    Architecture {
+        name: "gemma2",
+        activation: Activation::GeluTanh,
+        windows: Windows::Periodic {
+            period: 2,
+            len: Some(4096),
+            rotation: LocalRotation::Same,
+        },
+        norms_results: true,
+        scales_embedding: true,
+        soft_caps: Some([50.0, 30.0]),
+        layers_of_wide: 46,
         ..PLAIN
     },
     Architecture {
         name: "phi3",
         windows: Windows::All,
         fused: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "olmo2",
+        windows: Windows::Periodic {
+            period: 4,
+            len: None,
+            rotation: LocalRotation::Unscaled,
+        },
+        norms_heads: HeadNorms::Joint,
+        norms_inputs: false,
+        norms_results: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "smollm3",
+        pairs: Pairs::Neighbours,
+        unrotated: 4,
+        ..PLAIN
+    },
+    Architecture {
+        name: "granite",
+        pairs: Pairs::Neighbours,
+        has_multipliers: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "mistral3",
+        pairs: Pairs::Neighbours,
+        has_temperature: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "qwen3moe",
+        norms_heads: HeadNorms::Each,
+        experts: Some(Normalises(true)),
+        ..PLAIN
+    },
+    Architecture {
+        name: "olmoe",
+        norms_heads: HeadNorms::Joint,
+        experts: Some(Normalises(false)),
+        ..PLAIN
+    },
+    Architecture {
+        name: "granitemoe",
+        pairs: Pairs::Neighbours,
+        has_multipliers: true,
+        experts: Some(Normalises(true)),
         ..PLAIN
     },
     Architecture {
@@ -111,12 +229,6 @@ const ARCHITECTURES: &[Architecture] = &[
     },
 ];
 
-/// The layers of Gemma 3 with 27 billion parameters, whose scores have a scale of their own.
-const GEMMA3_27B_LAYERS: usize = 62;
-
-/// The longest head in elements, so that no file makes its reader allocate more. Models have heads of 64 to 256.
-const MOST_HEAD: usize = 1 << 14;
-
 /// A model's hyperparameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
@@ -126,7 +238,9 @@ pub(crate) struct Config {
     pub(crate) heads: usize,
     pub(crate) kv_heads: usize,
     pub(crate) head_len: usize,
+    /// The length of a token's values between the matrices of the feed-forward network: of all experts that it uses.
     pub(crate) hidden: usize,
+    pub(super) experts: Option<Experts>,
     /// The largest number of tokens that the model was trained for.
     pub(crate) context: usize,
     /// The largest number of tokens of a session.
@@ -137,6 +251,10 @@ pub(crate) struct Config {
     pub(crate) keeps_all: bool,
     /// The rotation of layers that see everything, and that of layers with a window.
     pub(super) rotations: [Rotation; 2],
+    /// The last of as many layers has no rotation; 0 if all rotate.
+    unrotated: usize,
+    pub(super) multipliers: Multipliers,
+    pub(super) soft_caps: SoftCaps,
     pub(super) window: Option<usize>,
     /// The last of every `period` layers has no window; 0 if all layers have one.
     period: usize,
@@ -169,6 +287,7 @@ impl Config {
             }) => 0,
             _ => rotated(keys, head_len)?,
         };
+        let experts = Experts::new(keys, architecture, layers)?;
         let config = Self {
             architecture,
             layers,
@@ -176,7 +295,11 @@ impl Config {
             heads,
             kv_heads: keys.size_of_layers("attention.head_count_kv", layers, Some(heads))?,
             head_len,
-            hidden: keys.size_of_layers("feed_forward_length", layers, None)?,
+            hidden: match experts {
+                Some(experts) => experts.used * experts.hidden,
+                None => keys.size_of_layers("feed_forward_length", layers, None)?,
+            },
+            experts,
             context,
             capacity,
             cache_type: match architecture.encoder {
@@ -184,7 +307,10 @@ impl Config {
                 None => cache_type,
             },
             keeps_all: false,
-            rotations: rotations(keys, architecture, rotated, capacity)?,
+            rotations: rotations(keys, architecture, [rotated, head_len], [capacity, context])?,
+            unrotated: architecture.unrotated(keys),
+            multipliers: Multipliers::new(keys, architecture, [width, heads, head_len, layers])?,
+            soft_caps: SoftCaps::new(keys, architecture)?,
             window: architecture.window(keys)?,
             period: architecture.period(keys, layers)?,
             epsilon: keys.number(architecture.epsilon_key(), None)? as f32,
@@ -220,28 +346,23 @@ impl Config {
         self.window.is_some() && is_local(layer, self.period)
     }
 
-    /// Returns the factor of the products of queries and keys.
-    pub(super) fn score_scale(&self) -> f32 {
-        let is_27b = self.architecture.name == "gemma3" && self.layers == GEMMA3_27B_LAYERS;
-        let len = if is_27b {
-            self.width / self.heads
-        } else {
-            self.head_len
-        };
-        1.0 / libm::sqrtf(len as f32)
-    }
-
-    /// Returns the factor of embeddings.
-    pub(super) fn embedding_scale(&self) -> f32 {
-        if self.architecture.scales_embedding {
-            libm::sqrtf(self.width as f32)
-        } else {
-            1.0
-        }
+    /// Returns whether a layer rotates queries and keys.
+    pub(super) fn rotates(&self, layer: usize) -> bool {
+        self.unrotated == 0 || !(layer + 1).is_multiple_of(self.unrotated)
     }
 }
 
 impl Architecture {
+    /// Returns the number of layers of which the last one has no rotation; 0 if all rotate. As in llama.cpp, a file of an
+    /// architecture with multipliers whose rotation is not `finetuned` has none.
+    fn unrotated(&self, keys: Keys<'_>) -> usize {
+        let rotates = keys.get("rope.scaling.finetuned").and_then(Value::as_bool);
+        if self.has_multipliers && rotates == Some(false) {
+            return 1;
+        }
+        self.unrotated
+    }
+
     fn epsilon_key(&self) -> &'static str {
         match self.encoder {
             Some(_) => "attention.layer_norm_epsilon",
@@ -253,7 +374,8 @@ impl Architecture {
     fn window(&self, keys: Keys<'_>) -> Result<Option<usize>> {
         match self.windows {
             Windows::None => Ok(None),
-            Windows::All | Windows::Periodic => keys.window(),
+            Windows::All => keys.window(None),
+            Windows::Periodic { len, .. } => keys.window(len),
         }
     }
 
@@ -262,7 +384,7 @@ impl Architecture {
         match self.windows {
             Windows::None => Ok(0),
             Windows::All => keys.period(layers, 0),
-            Windows::Periodic => keys.period(layers, 6),
+            Windows::Periodic { period, .. } => keys.period(layers, period),
         }
     }
 }
@@ -291,90 +413,4 @@ fn checked_capacity(capacity: Option<usize>, context: usize) -> Result<usize> {
     let requirement = format!("from 1 to {context}");
     let value = capacity.to_string();
     Err(Error::invalid("context_length", value, requirement))
-}
-
-/// The number of elements of a head that are rotated.
-fn rotated(keys: Keys<'_>, head_len: usize) -> Result<usize> {
-    if head_len > MOST_HEAD {
-        let what = format!("heads of {head_len} elements, beyond the limit of {MOST_HEAD}");
-        return Err(keys.invalid(&what));
-    }
-    let rotated = keys.size("rope.dimension_count", Some(head_len))?;
-    if rotated > head_len || !rotated.is_multiple_of(2) {
-        let requirement = format!("an even number up to {head_len}, the length of a head");
-        return Err(keys.misfit("rope.dimension_count", &requirement));
-    }
-    Ok(rotated)
-}
-
-/// The rotations of layers that see everything and of layers with a window.
-fn rotations(
-    keys: Keys<'_>,
-    architecture: &Architecture,
-    rotated: usize,
-    capacity: usize,
-) -> Result<[Rotation; 2]> {
-    let magnitude = keys.positive("rope.scaling.attn_factor", 1.0)?;
-    let new = |base: f64| Rotation::new(architecture.pairs, rotated, base, magnitude);
-    let mut global = new(keys.positive("rope.freq_base", 1e4)?);
-    global.divide(&[scaling_factor(keys)?]);
-    if let Some(name) = factors(keys, capacity)? {
-        // There are none where only the file's beginning is there.
-        let factors = super::weights::vector(keys.file, name, rotated / 2)?;
-        let factors: Vec<f64> = factors.into_iter().map(f64::from).collect();
-        if !factors
-            .iter()
-            .all(|factor| *factor > 0.0 && factor.is_finite())
-        {
-            return Err(invalid(
-                "a factor that is no positive number",
-                format!("tensor `{name}`"),
-            ));
-        }
-        global.divide(&factors);
-    }
-    let local = match architecture.windows {
-        Windows::Periodic => new(keys.positive("rope.freq_base_swa", 1e4)?),
-        Windows::None | Windows::All => global.clone(),
-    };
-    Ok([global, local])
-}
-
-/// Returns the factor that divides all frequencies of layers that see everything. As in llama.cpp, a file that names no
-/// type of scaling scales linearly, older files have the factor under another key, and a factor of 0 means no scaling.
-fn scaling_factor(keys: Keys<'_>) -> Result<f64> {
-    const TYPE: &str = "rope.scaling.type";
-    match keys.text(TYPE)? {
-        Some("none") => return Ok(1.0),
-        None | Some("linear" | "longrope") => {}
-        Some(_) => return Err(keys.misfit(TYPE, "`none`, `linear` or `longrope`")),
-    }
-    let names = ["rope.scaling.factor", "rope.scale_linear"];
-    let name = names.into_iter().find(|name| keys.get(name).is_some());
-    match name {
-        None => Ok(1.0),
-        Some(name) if keys.number(name, None)? == 0.0 => Ok(1.0),
-        Some(name) => keys.positive(name, 1.0),
-    }
-}
-
-/// The tensors with a factor for each frequency: one tensor of Llama 3, and two of Phi 3, for contexts up to the
-/// original length and for longer ones.
-const FACTORS: &str = "rope_freqs.weight";
-const SHORT_AND_LONG: [&str; 2] = ["rope_factors_short.weight", "rope_factors_long.weight"];
-
-/// Returns whether rotations may depend on a tensor, by its name.
-pub(super) fn is_factors(file: &Gguf, name: &str) -> bool {
-    name == FACTORS || (SHORT_AND_LONG.contains(&name) && file.tensor(FACTORS).is_none())
-}
-
-/// Returns the tensor with the factors for sessions of `capacity` tokens, if there is one.
-fn factors(keys: Keys<'_>, capacity: usize) -> Result<Option<&'static str>> {
-    let has = |name: &&str| keys.file.tensor(name).is_some();
-    if has(&FACTORS) {
-        return Ok(Some(FACTORS));
-    }
-    let original = keys.size("rope.scaling.original_context_length", Some(capacity))?;
-    let name = SHORT_AND_LONG[usize::from(capacity > original)];
-    Ok(Some(name).filter(has))
 }

@@ -131,8 +131,9 @@ impl<B: ModelBackend> BackendModel<B> {
             let vectors = weights.vectors.iter().map(|vector| pass.upload(vector));
             let vectors = vectors.collect::<Result<Vec<_>>>()?;
             let angles = if B::IS_GPU && !config.is_encoder() {
+                let positions: Vec<usize> = (0..config.capacity).collect();
                 let angles = config.rotations.each_ref();
-                let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
+                let angles = angles.map(|rotation| rotation.angles(&positions));
                 Some([
                     pass.upload(angles[0].as_flattened())?,
                     pass.upload(angles[1].as_flattened())?,

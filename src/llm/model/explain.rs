@@ -69,6 +69,12 @@ impl Model {
             Step::Attend { .. } => (kernels.attend[0], heads(&[Slot::Mixed])),
             Step::AttendWithin { .. } => (of_encoder.attend_within, heads(&[Slot::Mixed])),
             Step::Activate(activation) => (gated(activation), vec![len(Slot::Gated)]),
+            Step::Route(routing) => (kernels.route, vec![routing.experts]),
+            Step::MultiplyExperts { rows, .. } => (
+                "multiply_blocks",
+                matrix.map_or(Vec::new(), |weight| vec![rows, weight.cols]),
+            ),
+            Step::SoftCap(_) => (kernels.soft_cap, vec![len(Slot::Logits)]),
             Step::Gelu => (of_encoder.gelu, vec![len(Slot::Gated)]),
         };
         ModelStep {
@@ -79,7 +85,17 @@ impl Model {
             shape,
             tensors: matrix.map_or(Vec::new(), |weight| vec![weight.tensor.to_string()]),
             weight_type: matrix.map(|weight| weight.kind),
-            weight_bytes: matrix.map_or(0, Weight::size) + self.vector_bytes(step),
+            weight_bytes: self.matrix_bytes(step) + self.vector_bytes(step),
+        }
+    }
+
+    /// The size of the matrix of weights that a step reads: of experts, those of one token.
+    pub(super) fn matrix_bytes(&self, step: Step) -> usize {
+        let matrix = step.weight().map(|weight| &self.weights.matrices[weight.0]);
+        let bytes = matrix.map_or(0, Weight::size);
+        match (step, self.config.experts) {
+            (Step::MultiplyExperts { .. }, Some(experts)) => bytes / experts.count * experts.used,
+            _ => bytes,
         }
     }
 
@@ -94,6 +110,9 @@ impl Model {
             | Step::Attend { .. }
             | Step::AttendWithin { .. }
             | Step::Activate(_)
+            | Step::Route(_)
+            | Step::MultiplyExperts { .. }
+            | Step::SoftCap(_)
             | Step::Gelu => Vec::new(),
         };
         let sizes = vectors
@@ -108,13 +127,24 @@ fn operations(step: Step) -> Vec<&'static str> {
     match step {
         Step::Norm { bias: None, .. } => vec!["rms_norm"],
         Step::Norm { .. } => vec!["layer_norm"],
-        Step::Multiply { adds: true, .. } => vec!["matmul", "add"],
-        Step::Multiply { .. } => vec!["matmul"],
+        Step::Multiply { adds: true, .. }
+        | Step::MultiplyExperts {
+            to: Slot::Residual, ..
+        } => vec!["matmul", "add"],
+        Step::Multiply { .. } | Step::MultiplyExperts { .. } => vec!["matmul"],
         Step::AddVector { .. } | Step::Add { .. } => vec!["add"],
-        Step::Place { gains: None, .. } => vec!["rope", "write_cache"],
-        Step::Place { .. } => vec!["rms_norm", "rope", "write_cache"],
+        Step::Place {
+            gains, rotation, ..
+        } => {
+            let norm = gains.map(|_| "rms_norm");
+            let rope = rotation.map(|_| "rope");
+            let all = [norm, rope, Some("write_cache")];
+            all.into_iter().flatten().collect()
+        }
         Step::Attend { .. } | Step::AttendWithin { .. } => vec!["attention"],
         Step::Activate(activation) => vec![gated(activation)],
+        Step::Route(_) => vec!["top_k", "softmax"],
+        Step::SoftCap(_) => vec!["soft_cap"],
         Step::Gelu => vec!["gelu"],
     }
 }

@@ -285,7 +285,7 @@ impl Model {
                 return Ok(());
             }
         };
-        let scale = self.config.embedding_scale();
+        let scale = self.config.multipliers.embedding;
         let embedding = self.weights.matrices[self.weights.embedding].matrix(&self.file)?;
         let rows = rows.chunks_exact_mut(self.config.width);
         for (&token, row) in tokens.iter().zip(rows) {

@@ -6,6 +6,7 @@
 
 use super::Config;
 use super::metadata::Keys;
+use super::rotation::Temperature;
 use crate::error::Result;
 use crate::graph::steps::Activation;
 use crate::llm::Value;
@@ -20,6 +21,10 @@ enum Rule {
     Numbers(&'static [f64]),
     /// The number that the forward pass uses, or 0, which means that the file does not set it.
     Same(fn(&Config) -> f64),
+    /// One of these numbers if the model has experts.
+    OfExperts(&'static [f64]),
+    /// Whether the weights of the experts that a token uses add up to 1, if the model has experts.
+    Norm,
     /// Whether tokens see only those before them, as the architecture has it.
     Causal,
     /// 0, or a window that a session does not fill.
@@ -71,13 +76,24 @@ const RULES: &[(&str, Rule)] = &[
     ("attention.causal", Rule::Causal),
     (
         "attention.scale",
-        Rule::Same(|config| config.score_scale().into()),
+        Rule::Same(|config| config.multipliers.scores.into()),
+    ),
+    (
+        "attention.temperature_scale",
+        Rule::Same(|config| temperature(config).map_or(0.0, |temperature| temperature.scale)),
+    ),
+    (
+        "attention.temperature_length",
+        Rule::Same(|config| temperature(config).map_or(0.0, |temperature| temperature.length)),
     ),
     ("attention.output_scale", NO_FACTOR),
     ("attention.value_scale", NO_FACTOR),
     ("attention.clamp_kqv", OFF),
     ("attention.max_alibi_bias", OFF),
-    ("attn_logit_softcapping", OFF),
+    (
+        "attn_logit_softcapping",
+        Rule::Same(|config| config.soft_caps.scores.unwrap_or(0.0).into()),
+    ),
     ("full_attention_interval", OFF),
     // Rotation.
     ("rope.dimension_count", Rule::Read),
@@ -95,31 +111,51 @@ const RULES: &[(&str, Rule)] = &[
     ("rope.scaling.factor", Rule::Read),
     ("rope.scaling.attn_factor", Rule::Read),
     ("rope.scaling.original_context_length", Rule::Read),
-    ("rope.scaling.finetuned", Rule::Free), // A remark.
-    ("rope.scaling.yarn_ext_factor", Rule::Numbers(&[0.0, -1.0])),
+    ("rope.scaling.finetuned", Rule::Read),
+    ("rope.scaling.yarn_ext_factor", Rule::Read),
     ("rope.scaling.yarn_attn_factor", NO_FACTOR),
-    ("rope.scaling.yarn_beta_fast", Rule::Numbers(&[0.0, 32.0])),
-    ("rope.scaling.yarn_beta_slow", NO_FACTOR),
+    ("rope.scaling.yarn_beta_fast", Rule::Read),
+    ("rope.scaling.yarn_beta_slow", Rule::Read),
+    ("rope.scaling.yarn_log_multiplier", Rule::Read),
     // Factors, limits and activations.
-    ("logit_scale", NO_FACTOR),
-    ("residual_scale", NO_FACTOR),
+    (
+        "logit_scale",
+        Rule::Same(|config| 1.0 / f64::from(config.multipliers.logits)),
+    ),
+    (
+        "residual_scale",
+        Rule::Same(|config| config.multipliers.additions.into()),
+    ),
     (
         "embedding_scale",
-        Rule::Same(|config| config.embedding_scale().into()),
+        Rule::Same(|config| config.multipliers.embedding.into()),
     ),
-    ("final_logit_softcapping", OFF),
+    (
+        "final_logit_softcapping",
+        Rule::Same(|config| config.soft_caps.logits.unwrap_or(0.0).into()),
+    ),
     ("router_logit_softcapping", OFF),
     ("hidden_activation", Rule::ActivationName),
     ("hidden_act", Rule::ActivationName),
     ("use_parallel_residual", OFF),
     ("tensor_data_layout", Rule::Free), // A remark of the first converters.
     // Mixtures of experts: without experts their other settings change nothing.
-    ("expert_count", OFF),
-    ("expert_", Rule::Free),
-    ("experts_per_group", Rule::Free),
-    ("leading_dense_block_count", Rule::Free),
-    ("interleave_moe_layer_step", Rule::Free),
-    ("moe_every_n_layers", Rule::Free),
+    (
+        "expert_count",
+        Rule::Same(|config| config.experts.map_or(0.0, |experts| experts.count as f64)),
+    ),
+    ("expert_used_count", Rule::Read),
+    ("expert_feed_forward_length", Rule::Read),
+    ("expert_gating_func", Rule::OfExperts(&[0.0, 1.0])), // Softmax.
+    ("expert_weights_scale", Rule::OfExperts(&[0.0, 1.0])),
+    ("expert_weights_norm", Rule::Norm),
+    ("expert_group_count", Rule::OfExperts(&[0.0, 1.0])),
+    ("expert_group_used_count", Rule::OfExperts(&[0.0, 1.0])),
+    ("expert_", Rule::OfExperts(&[0.0])),
+    ("experts_per_group", Rule::OfExperts(&[0.0])),
+    ("leading_dense_block_count", Rule::OfExperts(&[0.0])),
+    ("interleave_moe_layer_step", Rule::OfExperts(&[0.0, 1.0])),
+    ("moe_every_n_layers", Rule::OfExperts(&[0.0])),
     // Results other than logits.
     ("pooling_type", Rule::Free), // Embeddings read it.
     ("classifier.", Rule::Free),
@@ -219,6 +255,13 @@ impl Rule {
         match self {
             Rule::Read | Rule::Free => true,
             Rule::Numbers(allowed) => number.is_some_and(|number| allowed.contains(&number)),
+            Rule::OfExperts(allowed) => {
+                config.experts.is_none() || number.is_some_and(|number| allowed.contains(&number))
+            }
+            Rule::Norm => {
+                let normalises = config.experts.map(|experts| experts.normalises);
+                normalises.is_none_or(|normalises| number == Some(f64::from(u8::from(normalises))))
+            }
             Rule::Same(of) => {
                 let expected = of(config);
                 // Files have the number in 32 bits.
@@ -240,7 +283,11 @@ impl Rule {
     fn requirement(&self, config: &Config) -> String {
         match self {
             Rule::Read | Rule::Free => "anything".to_owned(),
-            Rule::Numbers(allowed) => {
+            Rule::Norm => {
+                let normalises = config.experts.is_some_and(|experts| experts.normalises);
+                format!("{normalises}: others are not supported")
+            }
+            Rule::Numbers(allowed) | Rule::OfExperts(allowed) => {
                 let allowed: Vec<String> = allowed.iter().map(f64::to_string).collect();
                 format!("{}: others are not supported", allowed.join(" or "))
             }
@@ -253,6 +300,10 @@ impl Rule {
             Rule::ActivationName => activation_names(config).join(" or "),
         }
     }
+}
+
+fn temperature(config: &Config) -> Option<Temperature> {
+    config.rotations[0].temperature
 }
 
 fn causal(config: &Config) -> f64 {

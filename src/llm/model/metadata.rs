@@ -78,6 +78,15 @@ impl<'a> Keys<'a> {
         number.ok_or_else(|| self.misfit(key, "a positive number"))
     }
 
+    /// Returns a positive factor; as in llama.cpp, 0 means that the file does not set it.
+    pub(super) fn factor(self, key: &str, default: f32) -> Result<f32> {
+        if self.number(key, Some(0.0))? == 0.0 {
+            return Ok(default);
+        }
+        self.positive(key, default.into())
+            .map(|factor| factor as f32)
+    }
+
     pub(super) fn text(self, key: &str) -> Result<Option<&'a str>> {
         self.file.text(&self.full(key))
     }
@@ -103,10 +112,11 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the number of positions that a layer with a window sees; 0 in a file means no window.
-    pub(super) fn window(self) -> Result<Option<usize>> {
+    pub(super) fn window(self, default: Option<usize>) -> Result<Option<usize>> {
         const KEY: &str = "attention.sliding_window";
         match self.get(KEY).map(Value::as_u64) {
-            None | Some(Some(0)) => Ok(None),
+            None => Ok(default),
+            Some(Some(0)) => Ok(None),
             Some(_) => self.size(KEY, None).map(Some),
         }
     }

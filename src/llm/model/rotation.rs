@@ -23,6 +23,23 @@ pub(super) struct Rotation {
     frequencies: Vec<f64>,
     /// The factor of the rotated elements.
     magnitude: f64,
+    /// The further factor of queries.
+    pub(super) temperature: Option<Temperature>,
+}
+
+/// A factor of queries that grows with the logarithm of their position.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Temperature {
+    pub(super) scale: f64,
+    /// The number of positions after which the factor grows.
+    pub(super) length: f64,
+}
+
+impl Temperature {
+    fn factor(self, position: usize) -> f64 {
+        let lengths = (position as f64 / self.length).floor();
+        1.0 + self.scale * libm::log(1.0 + lengths)
+    }
 }
 
 impl Rotation {
@@ -36,6 +53,7 @@ impl Rotation {
                 .map(|pair| frequency(base, rotated, pair))
                 .collect(),
             magnitude,
+            temperature: None,
         }
     }
 
@@ -47,16 +65,27 @@ impl Rotation {
         }
     }
 
-    /// Returns the cosine and the sine for each position and pair, times the magnitude.
-    pub(super) fn angles(&self, positions: impl IntoIterator<Item = usize>) -> Vec<[f32; 2]> {
+    /// Returns the cosine and the sine for each position and pair, times the magnitude. With a temperature, those of queries
+    /// follow, from [`query_angles`](Self::query_angles) on.
+    pub(super) fn angles(&self, positions: &[usize]) -> Vec<[f32; 2]> {
         let mut angles = Vec::new();
-        for position in positions {
-            for frequency in &self.frequencies {
-                let parts = cosine_and_sine(position as f64 * frequency);
-                angles.push(parts.map(|part| (self.magnitude * part) as f32));
+        for temperature in [None].into_iter().chain(self.temperature.map(Some)) {
+            for &position in positions {
+                let factor = temperature.map_or(1.0, |temperature| temperature.factor(position));
+                let magnitude = factor * self.magnitude;
+                for frequency in &self.frequencies {
+                    let parts = cosine_and_sine(position as f64 * frequency);
+                    angles.push(parts.map(|part| (magnitude * part) as f32));
+                }
             }
         }
         angles
+    }
+
+    /// Returns the index of the first angle of queries among the angles of a number of positions.
+    pub(super) fn query_angles(&self, positions: usize) -> usize {
+        self.temperature
+            .map_or(0, |_| positions * self.frequencies.len())
     }
 }
 
@@ -79,7 +108,8 @@ mod tests {
         set(&mut writer);
         let file = Gguf::from_bytes(writer.finish()).expect("a file");
         let config = Config::new(&file, None, CacheType::F32).expect("hyperparameters");
-        config.rotations[0].angles(0..positions)
+        let positions: Vec<usize> = (0..positions).collect();
+        config.rotations[0].angles(&positions)
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The forward pass as a list of steps, which every back-end runs.
 
 mod encoder;
+mod experts;
 
-use super::architecture::is_factors;
+use super::architecture::HeadNorms;
 use super::known_keys::is_other_tensor;
+use super::rotations::is_factors;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use super::{Config, Output};
 use crate::error::Result;
-use crate::graph::steps::Activation;
+use crate::graph::steps::{Activation, Routing};
 use crate::llm::TensorInfo;
 use crate::llm::gguf::{Gguf, invalid};
 use std::collections::HashSet;
@@ -33,6 +35,9 @@ pub(super) enum Slot {
     Gate,
     Up,
     Gated,
+    /// The logits of experts, and the chosen experts with their weights.
+    Router,
+    Routes,
     Logits,
 }
 
@@ -49,9 +54,13 @@ impl Slot {
         let up = encoder
             .filter(|encoder| !encoder.gates)
             .map_or(hidden, |_| 0);
+        // Memory without elements would be an exception.
+        let [experts, routes] = config
+            .experts
+            .map_or([1; 2], |experts| [experts.count, 2 * experts.used]);
         [
             width, width, width, queries, keys, keys, queries, queries, hidden, up, hidden,
-            vocabulary,
+            experts, routes, vocabulary,
         ]
     }
 }
@@ -75,22 +84,23 @@ pub(super) enum Step {
         bias: Option<VectorId>,
         to: Slot,
     },
-    /// Multiplies rows by a matrix. If `adds` is set, adds the result to the elements of `to`.
+    /// Multiplies rows by a matrix and a factor. If `adds` is set, adds the result to the elements of `to`.
     Multiply {
         from: Slot,
         weight: WeightId,
         to: Slot,
         adds: bool,
+        scale: f32,
     },
     /// Adds a vector to each row.
     AddVector { vector: VectorId, to: Slot },
     /// Adds rows to rows.
     Add { from: Slot, to: Slot },
     /// Writes heads where attention reads them: queries to `Rotated`, keys and values to a layer of the cache. Queries
-    /// and keys are normalised first if there are gains for them, and then rotated.
+    /// and keys are normalised first if there are gains for them, and then rotated if there is a rotation.
     Place {
         gains: Option<[VectorId; 2]>,
-        rotation: usize,
+        rotation: Option<usize>,
         layer: usize,
     },
     /// Attends to a layer's keys and values, of a window of positions if there is one.
@@ -99,6 +109,17 @@ pub(super) enum Step {
     AttendWithin { layer: usize },
     /// Multiplies the gate's activation by `Up`, to `Gated`.
     Activate(Activation),
+    /// Chooses experts by the logits in `Router`, to `Routes`.
+    Route(Routing),
+    /// Multiplies rows by the matrices of their experts, of `rows` rows each. If `to` is `Residual`, adds the weighted sums.
+    MultiplyExperts {
+        from: Slot,
+        weight: WeightId,
+        rows: usize,
+        to: Slot,
+    },
+    /// Bounds logits: each becomes `c · tanh(logit / c)`.
+    SoftCap(f32),
     /// Writes the GELU of `Gate`, by its definition with the error function, to `Gated`.
     Gelu,
 }
@@ -107,7 +128,7 @@ impl Step {
     /// Returns the matrix that the step multiplies by, if there is one.
     pub(super) fn weight(self) -> Option<WeightId> {
         match self {
-            Self::Multiply { weight, .. } => Some(weight),
+            Self::Multiply { weight, .. } | Self::MultiplyExperts { weight, .. } => Some(weight),
             Self::Norm { .. }
             | Self::AddVector { .. }
             | Self::Add { .. }
@@ -115,6 +136,8 @@ impl Step {
             | Self::Attend { .. }
             | Self::AttendWithin { .. }
             | Self::Activate(_)
+            | Self::Route(_)
+            | Self::SoftCap(_)
             | Self::Gelu => None,
         }
     }
@@ -187,7 +210,11 @@ impl Builder<'_> {
     fn end(&mut self) -> Result<()> {
         self.norm(Slot::Residual, "output_norm", Slot::Normed)?;
         if let Some(head) = self.weights.head {
-            self.multiply(Slot::Normed, WeightId(head), Slot::Logits, false);
+            let scale = self.config.multipliers.logits;
+            self.multiply(Slot::Normed, WeightId(head), Slot::Logits, false, scale);
+        }
+        if let Some(cap) = self.config.soft_caps.logits {
+            self.steps.push(Step::SoftCap(cap));
         }
         Ok(())
     }
@@ -195,18 +222,25 @@ impl Builder<'_> {
     fn attention(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
         let name = |part: &str| format!("blk.{layer}.{part}");
-        self.norm(Slot::Residual, &name("attn_norm"), Slot::Normed)?;
-        self.projections(Slot::Normed, layer)?;
+        let from = self.input_norm(&name("attn_norm"))?;
+        self.projections(from, layer)?;
         let local = config.is_local(layer);
-        let gains = if config.architecture.norms_heads {
-            let mut gain = |part| self.vector(&name(part), config.head_len);
-            Some([gain("attn_q_norm.weight")?, gain("attn_k_norm.weight")?])
-        } else {
-            None
+        let (queries, keys) = config.projections();
+        let lens = match config.architecture.norms_heads {
+            HeadNorms::None => None,
+            HeadNorms::Each => Some([config.head_len; 2]),
+            HeadNorms::Joint => Some([queries, keys]),
+        };
+        let gains = match lens {
+            Some([queries, keys]) => Some([
+                self.vector(&name("attn_q_norm.weight"), queries)?,
+                self.vector(&name("attn_k_norm.weight"), keys)?,
+            ]),
+            None => None,
         };
         self.steps.push(Step::Place {
             gains,
-            rotation: usize::from(local),
+            rotation: config.rotates(layer).then_some(usize::from(local)),
             layer,
         });
         let window = config.window.filter(|_| local);
@@ -237,23 +271,36 @@ impl Builder<'_> {
 
     fn feed_forward(&mut self, layer: usize) -> Result<()> {
         let config = self.config;
+        if let Some(experts) = config.experts {
+            return self.expert_feed_forward(layer, experts);
+        }
         let name = |part: &str| format!("blk.{layer}.{part}");
-        self.norm(Slot::Residual, &name("ffn_norm"), Slot::Normed)?;
+        let from = self.input_norm(&name("ffn_norm"))?;
         let parts = [
             (Slot::Gate, "ffn_gate", config.hidden),
             (Slot::Up, "ffn_up", config.hidden),
         ];
         if config.architecture.fused {
             let parts = parts.map(|(slot, _, rows)| (slot, rows));
-            self.fused(Slot::Normed, &name("ffn_up"), &parts)?;
+            self.fused(from, &name("ffn_up"), &parts)?;
         } else {
             for (slot, part, rows) in parts {
-                self.linear(Slot::Normed, &name(part), rows, slot, false)?;
+                self.linear(from, &name(part), rows, slot, false)?;
             }
         }
         let activation = config.architecture.activation;
         self.steps.push(Step::Activate(activation));
         self.result(Slot::Gated, &name("ffn_down"), &name("post_ffw_norm"))
+    }
+
+    /// Normalises the residual where the architecture does before attention and the feed-forward network. Returns the slot
+    /// with their input.
+    fn input_norm(&mut self, name: &str) -> Result<Slot> {
+        if !self.config.architecture.norms_inputs {
+            return Ok(Slot::Residual);
+        }
+        self.norm(Slot::Residual, name, Slot::Normed)?;
+        Ok(Slot::Normed)
     }
 
     /// Adds a matrix's result to the residual, normalised where the architecture has norms there.
@@ -271,14 +318,22 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A matrix and the bias after it, if the file has one.
+    /// A matrix and the bias after it, if the file has one. Results that are added have the factor of additions.
     fn linear(&mut self, from: Slot, name: &str, rows: usize, to: Slot, adds: bool) -> Result<()> {
         let cols = self.len_of(from);
         let weight = Weight::new(self.file, &format!("{name}.weight"), rows, cols)?;
         let weight = self.weights.push_matrix(weight);
-        self.multiply(from, weight, to, adds);
+        let scale = if adds {
+            self.config.multipliers.additions
+        } else {
+            1.0
+        };
+        self.multiply(from, weight, to, adds, scale);
         let name = format!("{name}.bias");
-        if let Some(bias) = optional_vector(self.file, &name, rows)? {
+        if let Some(mut bias) = optional_vector(self.file, &name, rows)? {
+            for bias in &mut bias {
+                *bias *= scale;
+            }
             let vector = self.weights.push_vector(bias);
             self.vectors.insert(name);
             self.steps.push(Step::AddVector { vector, to });
@@ -294,18 +349,19 @@ impl Builder<'_> {
         let mut first = 0;
         for &(slot, rows) in parts {
             let weight = self.weights.push_matrix(all.rows(first..first + rows));
-            self.multiply(from, weight, slot, false);
+            self.multiply(from, weight, slot, false, 1.0);
             first += rows;
         }
         Ok(())
     }
 
-    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) {
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool, scale: f32) {
         self.steps.push(Step::Multiply {
             from,
             weight,
             to,
             adds,
+            scale,
         });
     }
 

@@ -28,15 +28,29 @@ impl Weight {
     /// # Errors
     /// `InvalidModel` if the file has no such tensor or it has another shape.
     pub(super) fn new(file: &Gguf, name: &str, rows: usize, cols: usize) -> Result<Self> {
+        Self::shaped(file, name, &[cols, rows])
+    }
+
+    /// Finds the matrices of as many experts as the shape says, each of `rows` rows of `cols` weights, as one matrix.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the file has no such tensor or it has another shape.
+    pub(super) fn stacked(
+        file: &Gguf,
+        name: &str,
+        [experts, rows, cols]: [usize; 3],
+    ) -> Result<Self> {
+        Self::shaped(file, name, &[cols, rows, experts])
+    }
+
+    /// Finds a tensor of a shape as a matrix of its rows.
+    fn shaped(file: &Gguf, name: &str, shape: &[usize]) -> Result<Self> {
         let fault = |what: String| invalid(what, format!("tensor `{name}`"));
         let tensor = file
             .tensor(name)
             .ok_or_else(|| fault("missing".to_owned()))?;
-        if tensor.shape() != [cols, rows] {
-            let what = format!(
-                "its shape is {:?}, but must be [{cols}, {rows}]",
-                tensor.shape()
-            );
+        if tensor.shape() != shape {
+            let what = format!("its shape is {:?}, but must be {shape:?}", tensor.shape());
             return Err(fault(what));
         }
         Ok(Self {
@@ -44,8 +58,8 @@ impl Weight {
             first_row: 0,
             kind: tensor.weight_type(),
             range: tensor.range(),
-            rows,
-            cols,
+            rows: shape[1..].iter().product(),
+            cols: shape[0],
         })
     }
 

@@ -29,8 +29,8 @@ pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
 pub use steps::{
     AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel,
-    ForbidKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel, PlaceHeadsKernel,
-    RankKernel, SumWeightsKernel,
+    ForbidKernel, GateKernel, PackedExpertsKernel, PackedFormat, PackedMatmulKernel,
+    PackedRowKernel, PlaceHeadsKernel, RankKernel, RouteKernel, SoftCapKernel, SumWeightsKernel,
 };
 
 use super::error::Result;

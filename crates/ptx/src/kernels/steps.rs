@@ -6,12 +6,15 @@ mod choice;
 mod gate;
 mod heads;
 mod packed;
+mod soft_cap;
 
 pub use add_rows::AddRowsKernel;
 pub use attend::CachedAttentionKernel;
 pub use choice::{
-    ArgmaxKernel, ChangeLogitsKernel, DrawKernel, ForbidKernel, RankKernel, SumWeightsKernel,
+    ArgmaxKernel, ChangeLogitsKernel, DrawKernel, ForbidKernel, RankKernel, RouteKernel,
+    SumWeightsKernel,
 };
 pub use gate::GateKernel;
 pub use heads::PlaceHeadsKernel;
-pub use packed::{PackedFormat, PackedMatmulKernel, PackedRowKernel};
+pub use packed::{PackedExpertsKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel};
+pub use soft_cap::SoftCapKernel;

@@ -227,6 +227,8 @@ struct Inputs {
     shape: [usize; 4],
     /// The position of the first token, the positions that there is room for, and those of a window, or 0.
     places: [usize; 3],
+    /// The bound of scores, or 0: one of every other number of tokens.
+    soft_cap: f32,
     queries: Vec<f32>,
     /// The elements of the cache, and its words.
     cached: Vec<f32>,
@@ -241,6 +243,7 @@ impl Inputs {
         let mut inputs = Self {
             shape,
             places,
+            soft_cap: if tokens.is_multiple_of(2) { 0.7 } else { 0.0 },
             queries: random(tokens * heads * len, 12),
             cached: random(2 * kv_heads * capacity * len, 13),
             words: Value::F32s(Vec::new()),
@@ -274,7 +277,10 @@ impl Inputs {
     fn label(&self) -> String {
         let [tokens, heads, _, len] = self.shape;
         let [position, _, window] = self.places;
-        format!("{tokens} tokens, {heads} heads of {len} from {position}, window {window}")
+        format!(
+            "{tokens} tokens, {heads} heads of {len} from {position}, window {window}, cap {}",
+            self.soft_cap
+        )
     }
 
     fn arguments(&self, outputs: &[Value]) -> Vec<Value> {
@@ -282,7 +288,7 @@ impl Inputs {
         arguments.extend_from_slice(outputs);
         arguments.extend(sizes(self.shape));
         arguments.extend(sizes(self.places));
-        arguments.push(Value::F32(SCALE));
+        arguments.extend([SCALE, self.soft_cap].map(Value::F32));
         arguments
     }
 
@@ -306,7 +312,11 @@ impl Inputs {
         let scores = positions.map(|at| {
             let pairs = query.iter().zip(self.row(false, index, at));
             let dot: f64 = pairs.map(|(&q, &key)| f64::from(q) * f64::from(key)).sum();
-            dot * f64::from(SCALE)
+            let score = dot * f64::from(SCALE);
+            match f64::from(self.soft_cap) {
+                0.0 => score,
+                cap => cap * (score / cap).tanh(),
+            }
         });
         let scores: Vec<f64> = scores.collect();
         let most = scores.iter().copied().reduce(f64::max);

@@ -6,8 +6,8 @@ use super::oracle::unit;
 use super::variants::Variant;
 use relampago_ptx::PtxType::F32;
 use relampago_ptx::kernels::{
-    Activation, AddRowsKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel,
-    PlaceHeadsKernel,
+    Activation, AddRowsKernel, GateKernel, PackedExpertsKernel, PackedFormat, PackedMatmulKernel,
+    PackedRowKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
 };
 
 pub(crate) fn variants() -> Vec<Variant> {
@@ -15,6 +15,11 @@ pub(crate) fn variants() -> Vec<Variant> {
         AddRowsKernel,
         [[1, 1, 1], [3, 130, 200]].map(add_rows).into(),
     )];
+    let capped = [1, 300].map(capped).into();
+    variants.push(Variant::new(SoftCapKernel, capped));
+    let routed = [([1, 1, 1], true), ([3, 70, 8], true), ([2, 40, 3], false)];
+    let routed = routed.map(|(shape, normalises)| routed_rows(shape, normalises));
+    variants.push(Variant::new(RouteKernel, routed.into()));
     for (activation, function) in GATES {
         let cases = [[1, 1], [3, 130]].map(|shape| gate(shape, function));
         variants.push(Variant::new(GateKernel::new(activation), cases.into()));
@@ -24,6 +29,14 @@ pub(crate) fn variants() -> Vec<Variant> {
         let few = few.iter().enumerate();
         let few = few.map(|(i, &shape)| product(format, shape, i, true));
         variants.push(Variant::new(PackedMatmulKernel::few(format), few.collect()));
+        let experts = [
+            ([1, 5, 32], false),
+            ([3, 70, 96], true),
+            ([2, 9, 288], false),
+        ];
+        let experts = experts.map(|(shape, mixes)| expert_products(format, shape, mixes));
+        let kernel = PackedExpertsKernel::new(format);
+        variants.push(Variant::new(kernel, experts.into()));
         let rows = [
             (0.0, [1, 32]),
             (2.0, [3, 1120]),
@@ -102,6 +115,28 @@ const GATES: [(Activation, Function); 2] = [
         x / (1.0 + (-2.0 * u).exp())
     }),
 ];
+
+fn capped(len: usize) -> Case {
+    const CAP: f32 = 30.0;
+    let mut x = random(len, 5);
+    for (scale, x) in [0.01, 1.0, 20.0, 1e4].iter().cycle().zip(&mut x) {
+        *x *= scale;
+    }
+    let expected = x.iter().map(|&x| Expected {
+        value: f64::from(CAP) * (f64::from(x) / f64::from(CAP)).tanh(),
+        bound: f64::from(CAP) * 2f64.powi(-21),
+    });
+    let expected = expected.collect();
+    let mut arguments = vec![Value::F32s(x)];
+    arguments.extend(sizes([len]));
+    arguments.push(Value::F32(CAP));
+    Case {
+        label: format!("{len} elements"),
+        arguments,
+        output: 0,
+        expected,
+    }
+}
 
 fn gate([rows, hidden]: [usize; 2], function: Function) -> Case {
     let x: Vec<f32> = random(rows * 2 * hidden, 3)
@@ -244,6 +279,107 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
     }
 }
 
+/// The choice of experts by rows, of which two elements are the same.
+fn routed_rows([rows, experts, used]: [usize; 3], normalises: bool) -> Case {
+    let mut logits = random(rows * experts, 6);
+    for row in logits.chunks_exact_mut(experts) {
+        row[experts / 2] = 2.0;
+        row[experts / 3] = 2.0;
+    }
+    let mut expected = Vec::new();
+    for row in logits.chunks_exact(experts) {
+        let mut order: Vec<usize> = (0..experts).collect();
+        order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+        let odds = |i: &usize| (f64::from(row[*i]) - f64::from(row[order[0]])).exp();
+        let chosen = &order[..used];
+        let counted = if normalises { chosen } else { &order };
+        let total: f64 = counted.iter().map(odds).sum();
+        expected.extend(chosen.iter().map(|&i| kept(i as f32)));
+        expected.extend(chosen.iter().map(|i| Expected {
+            value: odds(i) / total,
+            bound: 64.0 * unit(F32),
+        }));
+    }
+    let routes = Value::F32s(vec![f32::NAN; expected.len()]);
+    let mut arguments = vec![Value::F32s(logits), routes];
+    arguments.extend(sizes([rows, experts, used, usize::from(normalises)]));
+    Case {
+        label: format!("{used} of {experts} experts, {rows} rows"),
+        arguments,
+        output: 1,
+        expected,
+    }
+}
+
+/// Products by the matrices of two of three experts.
+fn expert_products(format: PackedFormat, [tokens, rows, k]: [usize; 3], mixes: bool) -> Case {
+    const EXPERTS: usize = 3;
+    const USED: usize = 2;
+    let (group, scale) = (32, 0.75f32);
+    let Packed {
+        words,
+        scales,
+        weights,
+    } = packed(format, EXPERTS * rows * k, group);
+    let (inputs, results) = if mixes { (USED, 1) } else { (1, USED) };
+    let stride = results * rows + 3;
+    let x = random(tokens * inputs * k, 6);
+    let y = random(tokens * stride, 8);
+    let shares = random(tokens * USED, 9);
+    let chosen = |token: usize, i: usize| (token + 2 * i) % EXPERTS;
+    let mut routes = Vec::new();
+    let mut expected: Vec<Expected> = y.iter().map(|&y| kept(y)).collect();
+    for token in 0..tokens {
+        routes.extend((0..USED).map(|i| chosen(token, i) as f32));
+        routes.extend_from_slice(&shares[token * USED..][..USED]);
+        for (i, row) in (0..USED).flat_map(|i| (0..rows).map(move |row| (i, row))) {
+            let from = if mixes { token * USED + i } else { token };
+            let x = x[from * k..][..k].iter().map(|&x| f64::from(x));
+            let own = &weights[(chosen(token, i) * rows + row) * k..][..k];
+            let product: f64 = x.clone().zip(own).map(|(x, w)| x * w).sum();
+            let bound = x.map(f64::abs).sum::<f64>() * 5000.0 * unit(F32);
+            let column = if mixes { row } else { i * rows + row };
+            let to = &mut expected[token * stride + column];
+            *to = if mixes {
+                let share = f64::from(scale) * f64::from(shares[token * USED + i]);
+                Expected {
+                    value: to.value + share * product,
+                    bound: to.bound + bound,
+                }
+            } else {
+                Expected {
+                    value: product,
+                    bound,
+                }
+            };
+        }
+    }
+    let mut arguments = vec![
+        Value::F32s(x),
+        Value::F32s(routes),
+        Value::Bytes(words),
+        Value::F32s(scales),
+        Value::F32s(y),
+    ];
+    arguments.extend(sizes([
+        tokens,
+        rows,
+        k,
+        USED,
+        results,
+        stride,
+        usize::from(mixes),
+        (group / 16usize).trailing_zeros() as usize,
+    ]));
+    arguments.extend([LEAST, scale].map(Value::F32));
+    Case {
+        label: format!("{tokens}×{rows}×{k}, mixes {mixes}"),
+        arguments,
+        output: 4,
+        expected,
+    }
+}
+
 /// A row of a matrix, or what was there where there is no such row.
 fn row(format: PackedFormat, [rows, k]: [usize; 2], index: f32) -> Case {
     let (group, scale) = (32, 0.75f32);
@@ -310,11 +446,12 @@ fn gated_product(
 }
 
 fn heads(rows: Rows) -> Vec<Case> {
-    // The length of a head, rotated pairs, whether they are neighbours, and whether there are gains.
+    // The length of a head, rotated pairs, whether they are neighbours, and the kind of gains.
     let cases = [
-        (8, 4, false, true),
-        (64, 32, true, true),
-        (136, 0, false, false),
+        (8, 4, false, 1),
+        (64, 32, true, 1),
+        (136, 0, false, 0),
+        (16, 8, false, 2),
     ];
     let cases = cases.into_iter().enumerate();
     cases
@@ -325,7 +462,7 @@ fn heads(rows: Rows) -> Vec<Case> {
 /// Returns two cases of a launch, one for queries and one for the cache.
 fn place_heads(
     number: usize,
-    (head_len, pairs, neighbours, has_gains): (usize, usize, bool, bool),
+    (head_len, pairs, neighbours, gains_kind): (usize, usize, bool, usize),
     rows: Rows,
 ) -> [Case; 2] {
     let (tokens, query_heads, kv_heads) = (3, 2, 1);
@@ -349,17 +486,41 @@ fn place_heads(
     if infinite {
         x[(heads + 3) * head_len] = f32::INFINITY;
     }
-    let gains = [10, 12].map(|seed| random(head_len, seed));
-    let angles = random(2 * (position + tokens) * pairs.max(1), 11);
+    let together = gains_kind == 2;
+    let gain_heads = if together {
+        [query_heads, kv_heads]
+    } else {
+        [1, 1]
+    };
+    let gains = [10, 12].into_iter().zip(gain_heads);
+    let gains: Vec<Vec<f32>> = gains
+        .map(|(seed, heads)| random(heads * head_len, seed))
+        .collect();
+    let all_angles = (position + tokens) * pairs.max(1);
+    let angles = random(4 * all_angles, 11);
+    let query_angles = if together { all_angles } else { 0 };
     let mut queries = Vec::new();
     let mut cached = vec![kept(9.0); 2 * kv_heads * capacity * head_len];
     for (index, elements) in x.chunks_exact(head_len).enumerate() {
         let (token, head) = (index / heads, index % heads);
         let mut values: Vec<f64> = elements.iter().map(|&x| x.into()).collect();
-        if head < turned && has_gains {
-            let square = values.iter().map(|x| x * x).sum::<f64>() / head_len as f64;
+        if head < turned && gains_kind > 0 {
+            let (of_kind, first) = if head < query_heads {
+                (query_heads, 0)
+            } else {
+                (kv_heads, query_heads)
+            };
+            let (normed, before) = if together {
+                let first = (token * heads + first) * head_len;
+                let before = (index * head_len - first) % (of_kind * head_len);
+                (&x[first..][..of_kind * head_len], before)
+            } else {
+                (elements, 0)
+            };
+            let squares = normed.iter().map(|&x| f64::from(x) * f64::from(x));
+            let square = squares.sum::<f64>() / normed.len() as f64;
             let factor = 1.0 / (square + f64::from(epsilon)).sqrt();
-            let pairs = values.iter_mut().zip(&gains[head / query_heads]);
+            let pairs = values.iter_mut().zip(&gains[head / query_heads][before..]);
             pairs.for_each(|(x, &gain)| *x *= factor * f64::from(gain));
         }
         let mut sizes: Vec<f64> = values.iter().map(|x| x.abs()).collect();
@@ -369,7 +530,8 @@ fn place_heads(
             } else {
                 (pair, pairs + pair)
             };
-            let at = 2 * ((position + token) * pairs + pair);
+            let first = if head < query_heads { query_angles } else { 0 };
+            let at = 2 * (first + (position + token) * pairs + pair);
             let [cos, sin] = [0, 1].map(|part| f64::from(angles[at + part]));
             let [first, second] = [values[a], values[b]];
             values[a] = first * cos - second * sin;
@@ -400,7 +562,7 @@ fn place_heads(
         },
     ];
     let mut arguments = vec![Value::F32s(x)];
-    arguments.extend(gains.map(Value::F32s));
+    arguments.extend(gains.into_iter().map(Value::F32s));
     arguments.push(Value::F32s(angles));
     arguments.extend(outputs);
     arguments.extend(self::sizes([
@@ -412,8 +574,9 @@ fn place_heads(
         position,
         pairs,
         usize::from(neighbours),
-        usize::from(has_gains),
+        gains_kind,
         capacity,
+        query_angles,
     ]));
     arguments.push(Value::F32(epsilon));
     [(4, queries), (5, cached)].map(|(output, expected)| Case {

@@ -82,11 +82,13 @@ impl<B: ModelBackend> BackendModel<B> {
 }
 
 impl<'a, B: ModelBackend> Pass<'a, B> {
-    /// Returns the products of adapters that are added to those of a matrix, or of matrices that became one.
+    /// Returns the products of adapters that are added to those of a matrix, or of matrices that became one, times the factor
+    /// of these.
     pub(super) fn low_rank_products(
         &self,
         weight: WeightId,
         (to, mut column, columns): Columns<'a, B::Buffer>,
+        factor: f32,
     ) -> Vec<LowRankProduct<'a, B::Buffer, B::Weights>> {
         let (on, adapters) = (self.on, self.adapters);
         let joined = on.joined.iter().find(|rows| rows.contains(&weight.0));
@@ -102,7 +104,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 products.push(LowRankProduct {
                     a,
                     b,
-                    scale: *scale,
+                    scale: *scale * factor,
                     between: (&adapter.between, 0, *rank),
                     y: (to, column, columns),
                 });

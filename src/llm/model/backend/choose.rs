@@ -56,7 +56,7 @@ impl<B: ModelBackend> BackendModel<B> {
             let mut pass = Pass::new(self, slots, model, sequence, request, block)?;
             match &self.matrices[model.weights.embedding] {
                 Some(embedding) if index > 0 => {
-                    let scale = model.config.embedding_scale();
+                    let scale = model.config.multipliers.embedding;
                     let token = (&slots.chosen, index - 1);
                     pass.recorder.take_row(embedding, token, scale, residual)?;
                 }

@@ -77,6 +77,21 @@ impl<B: ModelBackend> Explaining<'_, B> {
                 None => B::KERNELS.attend[cache_type],
             },
             Step::AttendWithin { .. } => of_encoder.attend_within,
+            Step::Route(_) => {
+                // The experts read the norm's result, too.
+                if let Some(norm) = self.norm.take() {
+                    let mut norm = self.model.explain_step(norm, layer);
+                    norm.backend = info.backend;
+                    norm.kernel = B::KERNELS.norm;
+                    self.steps.push(norm);
+                }
+                B::KERNELS.route
+            }
+            Step::MultiplyExperts { weight, .. } => {
+                let weights = self.on.matrices[weight.0].as_ref();
+                weights.map_or("", B::expert_kernel)
+            }
+            Step::SoftCap(_) => B::KERNELS.soft_cap,
             Step::Gelu => of_encoder.gelu,
             Step::Activate(_) if self.gates(last) => {
                 if let Some(product) = self.steps.last_mut() {

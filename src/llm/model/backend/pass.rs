@@ -1,5 +1,6 @@
 //! The steps of a block of tokens, as they are recorded.
 
+use super::super::architecture::HeadNorms;
 use super::super::rotation::Pairs;
 use super::super::steps::{Slot, Step, VectorId, WeightId};
 use super::super::{Block, BlockRequest, Model, Output, Scaled};
@@ -7,7 +8,8 @@ use super::slots::Slots;
 use super::{BackendModel, BackendSequence, ModelBackend};
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, HeadPlaces, HeadRotation, Norm, Product, StepCache, StepPass, TextRows,
+    Activation, Attention, ExpertProduct, HeadGains, HeadPlaces, HeadRotation, Norm, Product,
+    StepCache, StepPass, TextRows,
 };
 use std::ops::Range;
 
@@ -57,13 +59,14 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         } = *request;
         let mut recorder = on.backend.sequence_pass(sequence.id)?;
         if on.angles.is_none() {
+            let positions: Vec<usize> = if texts.is_empty() {
+                (block.first..block.first + block.tokens).collect()
+            } else {
+                texts.iter().flat_map(|text| 0..text.len()).collect()
+            };
             let rotations = &model.config.rotations;
             for (rotation, to) in rotations.iter().zip(&slots.angles) {
-                let angles = if texts.is_empty() {
-                    rotation.angles(block.first..block.first + block.tokens)
-                } else {
-                    rotation.angles(texts.iter().flat_map(|text| 0..text.len()))
-                };
+                let angles = rotation.angles(&positions);
                 if !angles.is_empty() {
                     recorder.write(angles.as_flattened(), to)?;
                 }
@@ -167,7 +170,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         if self.adapters.is_empty() {
             return self.recorder.multiply(from, weights, to, product, norm);
         }
-        let adapters = self.low_rank_products(weight, to);
+        let adapters = self.low_rank_products(weight, to, product.scale);
         self.recorder
             .multiply_adapted(from, weights, to, product, norm, &adapters)
     }
@@ -175,13 +178,18 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     fn places(
         &self,
         gains: Option<[VectorId; 2]>,
-        rotation: usize,
+        rotation: Option<usize>,
         layer: usize,
     ) -> HeadPlaces<'a, B::Buffer> {
         let (config, on) = (&self.model.config, self.on);
         let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
-        let angles = &self.slots.angles[rotation];
-        let rotation = &config.rotations[rotation];
+        let number = rotation.unwrap_or_default();
+        let angles = &self.slots.angles[number];
+        let rotation = rotation.map(|number| &config.rotations[number]);
+        let positions = match on.angles {
+            Some(_) => config.capacity,
+            None => self.block.tokens,
+        };
         HeadPlaces {
             tokens: self.block.tokens,
             heads: config.heads,
@@ -189,11 +197,16 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             head_len: config.head_len,
             position: self.block.first,
             capacity: config.room(layer),
-            gains: gains.map(|gains| (gains, config.epsilon)),
+            gains: gains.map(|gains| HeadGains {
+                gains,
+                epsilon: config.epsilon,
+                joint: config.architecture.norms_heads == HeadNorms::Joint,
+            }),
             rotation: HeadRotation {
                 angles,
-                pairs: rotation.rotated / 2,
-                neighbours: rotation.pairs == Pairs::Neighbours,
+                pairs: rotation.map_or(0, |rotation| rotation.rotated / 2),
+                query_angles: rotation.map_or(0, |rotation| rotation.query_angles(positions)),
+                neighbours: rotation.is_some_and(|rotation| rotation.pairs == Pairs::Neighbours),
             },
             cache_type: config.cache_type,
         }
@@ -218,9 +231,11 @@ impl<B: ModelBackend> Pass<'_, B> {
                 weight,
                 to,
                 adds,
+                scale,
             } => {
                 let product = Product {
                     adds,
+                    scale,
                     ..Product::of(self.block.tokens)
                 };
                 self.multiply_by(from, weight, to, product)
@@ -238,6 +253,24 @@ impl<B: ModelBackend> Pass<'_, B> {
             Step::Attend { layer, window } => self.attend(layer, window),
             Step::AttendWithin { layer } => self.attend_within(layer),
             Step::Activate(activation) => self.activate(activation),
+            Step::Route(routing) => {
+                // Not only the router reads the norm's result.
+                self.normalise()?;
+                let [logits, routes] =
+                    [Slot::Router, Slot::Routes].map(|slot| self.slots.own(slot));
+                self.recorder
+                    .route(logits, routes, self.block.tokens, routing)
+            }
+            Step::MultiplyExperts {
+                from,
+                weight,
+                rows,
+                to,
+            } => self.multiply_experts(from, weight, rows, to),
+            Step::SoftCap(cap) => {
+                let (logits, len) = self.rows(Slot::Logits);
+                self.recorder.soft_cap(logits, len, cap)
+            }
             Step::Gelu => {
                 let (slots, from) = (self.slots, Slot::Gate);
                 let len = self.block.tokens * slots.len(from);
@@ -334,9 +367,33 @@ impl<B: ModelBackend> Pass<'_, B> {
             position: self.block.first,
             capacity: config.room(layer),
             window,
-            scale: config.score_scale(),
+            scale: config.multipliers.scores,
+            soft_cap: config.soft_caps.scores,
             cache_type: config.cache_type,
         }
+    }
+
+    fn multiply_experts(
+        &mut self,
+        from: Slot,
+        weight: WeightId,
+        rows: usize,
+        to: Slot,
+    ) -> Result<()> {
+        let slots = self.slots;
+        let Some(weights) = &self.on.matrices[weight.0] else {
+            return Ok(());
+        };
+        let product = ExpertProduct {
+            tokens: self.block.tokens,
+            used: slots.len(Slot::Routes) / 2,
+            rows,
+            mixes: to == Slot::Residual,
+            scale: self.model.config.multipliers.additions,
+        };
+        let routes = slots.own(Slot::Routes);
+        self.recorder
+            .multiply_experts(slots.own(from), weights, slots.get(to), routes, product)
     }
 
     fn activate(&mut self, activation: Activation) -> Result<()> {

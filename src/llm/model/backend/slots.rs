@@ -20,7 +20,7 @@ pub(super) struct Slots<B: StepBackend> {
 }
 
 /// Slots that lie beside each other.
-pub(super) const BESIDE: [&[Slot]; 9] = [
+pub(super) const BESIDE: [&[Slot]; 11] = [
     &[Slot::Residual],
     &[Slot::Normed],
     &[Slot::Branch],
@@ -29,6 +29,8 @@ pub(super) const BESIDE: [&[Slot]; 9] = [
     &[Slot::Mixed],
     &[Slot::Gate, Slot::Up],
     &[Slot::Gated],
+    &[Slot::Router],
+    &[Slot::Routes],
     &[Slot::Logits],
 ];
 

@@ -70,7 +70,7 @@ impl Builder<'_> {
         let cache = config.cached_layers().start;
         self.steps.push(Step::Place {
             gains: None,
-            rotation: 0,
+            rotation: Some(0),
             layer: cache,
         });
         self.steps.push(Step::AttendWithin { layer: cache });

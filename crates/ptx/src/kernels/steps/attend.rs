@@ -4,6 +4,7 @@ mod cache;
 mod mma;
 
 use super::heads::{CachedRows, MOST_HEAD};
+use super::soft_cap::soft_cap;
 use crate::build::Builder;
 use crate::error::Result;
 use crate::inst::{Op, Reg, Special};
@@ -31,7 +32,8 @@ const LOWEST: f32 = -3e38;
 /// capacity × head_len`), `mixed` (f32, like `queries`), `tokens` (at most 65,535), `heads`, `kv_heads`, `head_len` (a
 /// multiple of 4 up to 256), `position` (of the first token), `capacity` (the positions that there is room for, at least as
 /// many as any token sees and there are tokens; the row of a position is its remainder), `window` (the positions that a
-/// token sees, or 0 for all) (u32), `scale` (f32, of the scores). All are aligned to 16 bytes. Kernels for
+/// token sees, or 0 for all) (u32), `scale` (of the scores), `soft_cap` (the bound `c` of scores that become `c · tanh(score /
+/// c)`, or 0 for none) (f32). All are aligned to 16 bytes. Kernels for
 /// [splits](CachedAttentionKernel::split) have further ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CachedAttentionKernel {
@@ -153,6 +155,7 @@ struct Params {
     capacity: Reg,
     window: Reg,
     scale: Reg,
+    soft_cap: Reg,
 }
 
 /// A block's part of the positions of a head.
@@ -183,6 +186,7 @@ impl Params {
             capacity: scalar("capacity"),
             window: scalar("window"),
             scale: k.scalar("scale", F32),
+            soft_cap: k.scalar("soft_cap", F32),
             split: stats.map(|stats| Split {
                 stats,
                 count: k.scalar("splits", U32),
@@ -318,7 +322,11 @@ impl Block {
         let row = k.add(first, self.thread);
         let exists = k.lt(row, end);
         let score = k.value(F32, LOWEST);
-        k.when(exists, |k| self.cache.score(k, row, self.query, score));
+        let has_cap = k.gt(self.params.soft_cap, 0.0f32);
+        k.when(exists, |k| {
+            self.cache.score(k, row, self.query, score);
+            k.when(has_cap, |k| soft_cap(k, score, self.params.soft_cap));
+        });
         let most = self.reduce.all(k, Combine::Max, score);
         let above = k.max(running.highest, most);
         let down = k.sub(score, above);

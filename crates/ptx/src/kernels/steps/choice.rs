@@ -5,6 +5,7 @@ mod change;
 mod draw;
 mod forbid;
 mod rank;
+mod route;
 mod weights;
 
 pub use argmax::ArgmaxKernel;
@@ -12,4 +13,5 @@ pub use change::ChangeLogitsKernel;
 pub use draw::DrawKernel;
 pub use forbid::ForbidKernel;
 pub use rank::RankKernel;
+pub use route::RouteKernel;
 pub use weights::SumWeightsKernel;

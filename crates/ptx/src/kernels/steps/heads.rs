@@ -25,14 +25,14 @@ const MOST_F16: f32 = 65504.0;
 /// of a cache. Queries and keys are divided by their root mean square and multiplied by a gain, if there is one, and then
 /// rotated by the angles of their position; values are copied.
 ///
-/// Parameters: `x` (f32, for each token its heads of queries, keys and values), `query_gain`, `key_gain` (f32, `head_len`;
-/// not read without gains), `angles` (f32, cosine and sine for each position and pair), `queries` (f32, `tokens ×
+/// Parameters: `x` (f32, for each token its heads of queries, keys and values), `query_gain`, `key_gain` (f32, `head_len`, or
+/// that for each head; not read without gains), `angles` (f32, cosine and sine for each position and pair), `queries` (f32, `tokens ×
 /// query_heads × head_len`), `cached` (the keys and then the values, a row of `head_len` elements for each head and position
 /// that there is room for; f32 or words), `tokens` (at most 65,535), `heads` (of queries, keys and values), `query_heads`,
 /// `turned` (the heads of queries and keys), `head_len` (at most 256), `position` (of the first token), `pairs` (the pairs
 /// of a head that are rotated), `neighbours` (1 if a pair is of elements `2i` and `2i + 1`, 0 if of `i` and `pairs + i`),
-/// `has_gains`, `capacity` (the positions that there is room for, at least `tokens`; the row of a position is its
-/// remainder) (u32), `epsilon` (f32).
+/// `gains` (0: none, 1: for each head by itself, 2: for all heads of queries together and for all of keys), `capacity` (the positions that there is room for, at least `tokens`; the row of a position is its
+/// remainder), `query_angles` (the number of pairs of angles before those of queries) (u32), `epsilon` (f32).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlaceHeadsKernel {
     rows: CachedRows,
@@ -135,13 +135,16 @@ impl Kernel for PlaceHeadsKernel {
         let _ = k.scalar("tokens", U32);
         let [heads, query_heads, turned, head_len] =
             ["heads", "query_heads", "turned", "head_len"].map(|name| k.scalar(name, U32));
-        let [position, pairs, neighbours, has_gains, capacity] =
-            ["position", "pairs", "neighbours", "has_gains", "capacity"]
+        let [position, pairs, neighbours, gains, capacity] =
+            ["position", "pairs", "neighbours", "gains", "capacity"]
                 .map(|name| k.scalar(name, U32));
+        let query_angles = k.scalar("query_angles", U32);
         let epsilon = k.scalar("epsilon", F32);
         let (index, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let zero = k.value(U32, 0);
         let position = k.add(position, token);
+        let is_query = k.lt(index, query_heads);
+        let first_angle = k.select(is_query, query_angles, 0u32);
         let head = Head {
             elements: k.shared("elements", F32, MOST_HEAD),
             len: head_len,
@@ -149,19 +152,35 @@ impl Kernel for PlaceHeadsKernel {
             turned: k.lt(index, turned),
             pairs,
             neighbours: k.ne(neighbours, 0),
-            angles: k.at_2d(angles, position, pairs, zero, 8),
+            angles: k.at_2d(angles, position, pairs, first_angle, 8),
         };
         let reduce = BlockReduce::new(&mut k, THREADS, false);
         k.wait_for_grid();
         let x_head = k.fma(token, heads, index);
+        let all = x;
         let x = k.at_2d(x, x_head, head_len, zero, 4);
         let squares = head.load(&mut k, x);
+        // The first head that is normalised with this one, and the number of elements of all of them.
+        let first = k.select(is_query, 0u32, query_heads);
+        let end = k.select(is_query, query_heads, turned);
+        let of_kind = k.sub(end, first);
+        let of_kind = k.mul(of_kind, head_len);
+        let together = k.eq(gains, 2);
+        let together = k.and(together, head.turned);
+        k.when(together, |k| {
+            let first = k.fma(token, heads, first);
+            let from = k.at_2d(all, first, head_len, zero, 4);
+            add_squares(k, [from, of_kind, head.thread], squares);
+        });
+        let count = k.select(together, of_kind, head_len);
+        let before = k.sub(index, first);
+        let before = k.select(together, before, 0u32);
         let sum = reduce.all(&mut k, Combine::Sum, squares);
-        let has_gains = k.ne(has_gains, 0);
+        let has_gains = k.ne(gains, 0);
         let normed = k.and(has_gains, head.turned);
-        let is_query = k.lt(index, query_heads);
         let gain = k.select(is_query, query_gain, key_gain);
-        k.when(normed, |k| head.normalise(k, gain, [sum, epsilon]));
+        let gain = k.at_2d(gain, before, head_len, zero, 4);
+        k.when(normed, |k| head.normalise(k, gain, [sum, count, epsilon]));
         k.barrier();
         let to = k.fma(token, query_heads, index);
         let to_queries = k.at_2d(queries, to, head_len, zero, 4);
@@ -209,9 +228,9 @@ impl Head {
         squares
     }
 
-    /// Divides the head by its root mean square, and multiplies it by the gain.
-    fn normalise(&self, k: &mut Builder, gain: Reg, [sum, epsilon]: [Reg; 2]) {
-        let count = k.convert(Op::CvtF32U32, F32, &[self.len.into()]);
+    /// Divides the head by the root of the mean of `count` squares, and multiplies it by the gain.
+    fn normalise(&self, k: &mut Builder, gain: Reg, [sum, count, epsilon]: [Reg; 3]) {
+        let count = k.convert(Op::CvtF32U32, F32, &[count.into()]);
         let mean = k.div(sum, count);
         let mean = k.add(mean, epsilon);
         let root = k.sqrt(mean);
@@ -337,6 +356,16 @@ impl Head {
         });
         result
     }
+}
+
+/// Replaces a thread's sum of squares by that of its share of `len` elements at an address.
+fn add_squares(k: &mut Builder, [from, len, thread]: [Reg; 3], squares: Reg) {
+    k.assign(squares, 0.0f32);
+    k.for_range(thread, len, THREADS, |k, i| {
+        let at = k.at(from, i, 4);
+        let value = k.ld(Op::LdGlobal, F32, at, 0);
+        k.fma_assign(squares, value, value);
+    });
 }
 
 /// Rounds a number to f16; those beyond its range become the largest, and NaN stays.

@@ -1,5 +1,6 @@
 //! Matmuls with weights of few bits that are packed in words.
 
+mod experts;
 mod few;
 mod mma;
 mod row;
@@ -13,6 +14,7 @@ use crate::kernel::PtxKernel;
 use crate::kernels::{Activation, Kernel};
 use crate::types::PtxType::{B32, F32, U32};
 use crate::types::Target;
+pub use experts::PackedExpertsKernel;
 pub use row::PackedRowKernel;
 
 /// The words of packed weights, row by row.

@@ -7,6 +7,7 @@
 
 mod tile;
 
+use super::super::soft_cap::soft_cap;
 use super::cache::{Cache, halves};
 use super::{CachedAttentionKernel, CachedRows, LOWEST, Params};
 use crate::build::Builder;
@@ -50,6 +51,7 @@ pub(super) fn build(kernel: CachedAttentionKernel, len: u32, target: Target) -> 
         k.barrier();
         block.add_poison(k);
         let scores = block.scores(k);
+        block.cap(k, &scores);
         k.barrier();
         block.mask(k, first, &scores);
         running.add(k, &block, &scores);
@@ -374,6 +376,18 @@ impl Block {
                         k.guarded(hidden, true, |k| k.assign(score, f32::NEG_INFINITY));
                     }
                 }
+            }
+        });
+    }
+
+    /// Bounds scores, if there is a bound.
+    fn cap(&self, k: &mut Builder, scores: &[Vec<Reg>]) {
+        let has_cap = k.gt(self.params.soft_cap, 0.0f32);
+        // Scores are in units of ln 2.
+        let cap = k.mul(self.params.soft_cap, std::f32::consts::LOG2_E);
+        k.when(has_cap, |k| {
+            for &score in scores.iter().flatten() {
+                soft_cap(k, score, cap);
             }
         });
     }

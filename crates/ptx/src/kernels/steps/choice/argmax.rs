@@ -87,21 +87,21 @@ pub(super) fn rank_of(k: &mut Builder, value: Reg) -> Reg {
 }
 
 /// The largest rank so far, and the least of the indices that have it.
-struct Best {
-    rank: Reg,
-    index: Reg,
+pub(super) struct Best {
+    pub(super) rank: Reg,
+    pub(super) index: Reg,
 }
 
 impl Best {
     /// Begins with a rank that is below all numbers.
-    fn new(k: &mut Builder) -> Self {
+    pub(super) fn new(k: &mut Builder) -> Self {
         Self {
             rank: k.value(U32, 0),
             index: k.value(U32, u32::MAX),
         }
     }
 
-    fn offer(&self, k: &mut Builder, [rank, index]: [Reg; 2]) {
+    pub(super) fn offer(&self, k: &mut Builder, [rank, index]: [Reg; 2]) {
         let higher = k.lt(self.rank, rank);
         let same = k.eq(self.rank, rank);
         let before = k.lt(index, self.index);
@@ -115,7 +115,7 @@ impl Best {
         k.assign(self.index, best[1]);
     }
 
-    fn over_lanes(&self, k: &mut Builder) {
+    pub(super) fn over_lanes(&self, k: &mut Builder) {
         let mut mask = WARP / 2;
         while mask > 0 {
             let theirs = [self.rank, self.index].map(|own| k.shuffle_xor(own, mask));
