@@ -19,6 +19,7 @@ export const ANSWER = {
     logit_bias: check.biases,
     logprobs: check.boolean,
     top_logprobs: check.count,
+    guess: check.boolean,
     response_format: check.responseFormat,
     after: (list, what) => [...check.tokens(list, what)],
     seed: check.seed,

@@ -262,5 +262,6 @@ pub(super) fn options_of(object: &JsValue) -> GenerateOptions {
         sampling.seed = seed as u64;
     }
     options.logprobs = integer(object, "top_logprobs");
+    options.guess = get(object, "guess") != JsValue::FALSE;
     options
 }

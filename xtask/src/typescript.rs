@@ -12,7 +12,7 @@ pub(crate) fn add(project: &Project, tools: &Tools, folder: &Path) -> Result<()>
     let sh = &project.sh;
     // TypeScript 7 is a program, which no page can load.
     let library = project.pkg_tests().join("node_modules/typescript-6/lib");
-    let (esbuild, name) = (tools.npm_bin.join("esbuild"), "typescript.js");
+    let (esbuild, name) = (tools.npm_program("esbuild"), "typescript.js");
     let (script, bundle) = (library.join(name), folder.join(name));
     let options = ["--bundle", "--minify", "--format=esm", "--log-level=error"];
     let build = cmd!(sh, "{esbuild} {script} {options...} --outfile={bundle}");

@@ -231,6 +231,11 @@ export interface AnswerOptions {
     /** The number of likeliest tokens whose probabilities `logprobs` has, too: by default 0. It needs `logprobs: true`. */
     top_logprobs?: number | undefined;
     /**
+     * Whether tokens are guessed from what the text has had before, and checked several in one pass, where that is faster; the
+     * default is true. The answer is the one without guesses, up to the rounding of passes over several tokens.
+     */
+    guess?: boolean | undefined;
+    /**
      * The form of the answer: any text, any JSON object, or JSON that a schema allows. `INVALID_ARGUMENT` for a schema that
      * needs what is not supported, has a keyword that does not exist, or takes too much work (the guide has the limits); no
      * part of it is ignored.
