@@ -17,6 +17,8 @@ mod explain;
 mod gguf;
 #[path = "llm/greedy.rs"]
 mod greedy;
+#[path = "llm/guessed.rs"]
+mod guessed;
 #[path = "llm/hidden.rs"]
 mod hidden;
 #[path = "llm/hostile.rs"]
