@@ -72,7 +72,7 @@ impl Guesses {
     }
 
     /// Guesses the tokens after a text, at most `most` and as many as it pays to read: none if nothing in the text is alike.
-    /// `cost` is the time of a pass over a number of tokens, in passes over one token.
+    /// `cost` is the time of a pass over a number of tokens from two on, in passes over one token.
     pub(super) fn after(&mut self, text: &[u32], most: usize, cost: fn(usize) -> f64) -> Vec<u32> {
         let mut guesses = continued(text, COUNTS[COUNTS.len() - 1].min(most));
         self.next = guesses.first().copied();
@@ -162,7 +162,7 @@ mod tests {
             }
             let guessed = guesses.after(&text, 100, cost);
             guesses.store(&guessed, &vec![0.0; guessed.len() + 1]);
-            all += cost(1 + guessed.len());
+            all += if guessed.is_empty() { 1.0 } else { cost(1 + guessed.len()) };
             passes += 1;
         }
         (all, passes)
