@@ -1,6 +1,5 @@
-// Pages remember from one visit to the next which kernels were measured to be the fastest, and from which work on the GPU is
-// faster: the page's IndexedDB holds a device's measurements, as bytes that know their version, under the adapter's name.
-// Workers do not.
+// Pages remember from one visit to the next which kernels were measured to be the fastest: the page's IndexedDB
+// holds a device's choices, as bytes that know their version, under the adapter's name. Workers do not.
 
 import { requireNames } from '../common/options.js';
 import { GpuDevice, RelampagoError, classOf, invalid, ops } from './core.js';
@@ -29,21 +28,14 @@ async function ask(mode, method, ...args) {
     }
 }
 
-/** The device, with the measurements of earlier visits. */
+/** The device, with the choices of earlier visits. */
 export async function remembering(device) {
     const { adapter } = device.info;
     const kept = adapter && await ask(undefined, 'get', adapter);
     if (classOf(kept) === 'Uint8Array') {
         await device.adoptChoices(kept);
-        await device.refresh?.();
     }
     return device;
-}
-
-/** Stores a device's measurements beside those that others stored meanwhile. */
-async function remember(device) {
-    await remembering(device);
-    await ask('readwrite', 'put', await device.choices(), device.info.adapter);
 }
 
 GpuDevice.prototype.tune = namedLater(GpuDevice, 'device', 'tune', async function (operations, options) {
@@ -64,18 +56,12 @@ GpuDevice.prototype.tune = namedLater(GpuDevice, 'device', 'tune', async functio
         }
     }
     if (tunings.length > 0) {
-        await remember(this);
+        // Beside those that others kept meanwhile.
+        await remembering(this);
+        await ask('readwrite', 'put', await this.choices(), this.info.adapter);
     }
     return tunings;
 }, 1);
-
-GpuDevice.prototype.calibrate = namedLater(GpuDevice, 'device', 'calibrate', async function (options) {
-    const calibration = await this.calibrateNow(options);
-    if (calibration.samples.length > 0) {
-        await remember(this);
-    }
-    return calibration;
-}, 0);
 
 const ON_FAULT = ['turn-off', 'fail'];
 

@@ -1,7 +1,7 @@
 // Compiled, never run: the types of views, caches and custom operations, as `tsc --strict` sees them.
 
 import init, {
-  CustomOp, GpuDevice, TensorView, type CachedWeights, type Calibration, type HalfPrecision, type Partials, type Policy,
+  CustomOp, GpuDevice, TensorView, type CachedWeights, type HalfPrecision, type Partials, type Policy,
   type Tuning, type Verification,
 } from 'relampago';
 
@@ -36,7 +36,6 @@ export async function everything(signal: AbortSignal, x: Float32Array): Promise<
   exactly<Partials>(await device.tiledReducePartial('min', x, 3, 4));
 
   exactly<Tuning[]>(await device.tune([['matmul', 6, 6, 2, 3, 2]], { signal }));
-  exactly<Calibration>(await device.calibrate({ signal }));
   exactly<Verification>(await device.verify({ onFault: 'fail', signal }));
   exactly<Policy>(device.info.policy);
 

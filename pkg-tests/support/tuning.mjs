@@ -71,24 +71,6 @@ async function codes() {
   return [...results, await code([['relu', 4]])];
 }
 
-/** The thresholds of a device before it measures them and after. */
-async function calibrate(options) {
-  const device = await globalThis.relampago.GpuDevice.create(options);
-  const before = device.info.policySource;
-  const calibration = await device.calibrate();
-  const { info, policy } = device;
-  device.dispose();
-  return { before, calibration, info, policy };
-}
-
-/** The thresholds of a device and their origin. */
-async function thresholds(options) {
-  const device = await globalThis.relampago.GpuDevice.create(options);
-  const { policy, policySource } = device.info;
-  device.dispose();
-  return { policy, policySource };
-}
-
 async function verify(options) {
   const device = await globalThis.relampago.GpuDevice.create(options);
   const code = (given) => device.verify(given).then(() => 'no error', ({ code }) => code);
@@ -156,33 +138,6 @@ export async function verifyTuning(context, url) {
     'DISPOSED',
   ]);
   assert.equal(await visit(context, url, anothers), 'deleted');
-}
-
-export async function verifyCalibration(context, url) {
-  const gpu = { backend: 'gpu' };
-  const { before, calibration, info, policy } = await visit(context, url, calibrate, gpu);
-  assert.equal(before, 'default');
-  for (const [name, threshold] of Object.entries(calibration.policy)) {
-    const samples = calibration.samples.filter((sample) => sample.class === name);
-    assert.ok(samples.length > 0, name);
-    const faster = samples.filter(({ gpu, simd }) => gpu < simd);
-    assert.equal(threshold, Math.min(...faster.map(({ work }) => work)), name);
-  }
-  assert.equal(info.policySource, 'measured');
-  assert.deepEqual(info.policy, calibration.policy);
-  assert.deepEqual(policy, calibration.policy);
-  const measured = { policy, policySource: 'measured' };
-  assert.deepEqual(await visit(context, url, thresholds, gpu), measured);
-  assert.deepEqual(await visit(context, url, thresholds, { ...gpu, worker: true }), measured);
-  const given = await visit(context, url, thresholds, { ...gpu, policy: { matmul: 7 } });
-  assert.deepEqual([given.policySource, given.policy.matmul], ['given', 7]);
-  await visit(context, url, damage);
-  assert.equal((await visit(context, url, thresholds, gpu)).policySource, 'default');
-  // The worker's device stores its own beside none, and knows them at once.
-  const remote = await visit(context, url, calibrate, { ...gpu, worker: true });
-  assert.deepEqual([remote.info.policy, remote.policy], Array(2).fill(remote.calibration.policy));
-  const none = await visit(context, url, calibrate, { backend: 'simd' });
-  assert.deepEqual([none.calibration.samples, none.info.policySource], [[], 'default']);
 }
 
 export async function verifyChecks(context, url) {

@@ -9,7 +9,7 @@ import { launch } from '../support/browser.mjs';
 import { inBrowser } from '../support/in-browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { serve } from '../support/serve.mjs';
-import { verifyCalibration, verifyChecks, verifyTuning } from '../support/tuning.mjs';
+import { verifyChecks, verifyTuning } from '../support/tuning.mjs';
 import { verifyViews } from '../support/verify-views.mjs';
 
 const PAGES = ['views-page.js', 'tuning-page.js'];
@@ -29,7 +29,6 @@ inBrowser('views and caches', withPackage, { pages: ['views.html'] });
 describe('tuning, visit by visit', () => {
   for (const [name, verify] of [
     ['kernels that were measured are remembered', verifyTuning],
-    ['thresholds that were measured are remembered', verifyCalibration],
     ['checks of the GPU pass', verifyChecks],
   ]) {
     test(name, async () => {

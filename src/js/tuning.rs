@@ -1,9 +1,9 @@
-//! Measurements and checks of a GPU. `tuning.js` persists the measurements.
+//! Measurements and checks of a GPU. `tuning.js` persists the choices of kernels.
 
 use js_sys::{Array, Object, Promise};
 use wasm_bindgen::prelude::*;
 
-use super::convert::{self, Parameter, set};
+use super::convert::{Parameter, set};
 use super::device::JsDevice;
 use super::error::promise;
 use super::ops;
@@ -31,29 +31,6 @@ impl JsDevice {
                 times.push(&seconds.into());
             }
             Ok(times.into())
-        };
-        promise(abort.as_ref(), Box::pin(work))
-    }
-
-    /// Measures the thresholds of the policy.
-    #[wasm_bindgen(skip_typescript, js_name = calibrateNow)]
-    pub fn calibrate_now(&self, abort: Option<AbortOptions>) -> Promise {
-        let device = self.handle();
-        let work = async move {
-            let calibration = device?.calibrate_async().await?;
-            let samples = Array::new();
-            for sample in calibration.samples {
-                let object = Object::new();
-                set(&object, "class", sample.class.name());
-                set(&object, "work", sample.work as f64);
-                set(&object, "gpu", sample.gpu);
-                set(&object, "simd", sample.simd);
-                samples.push(&object);
-            }
-            let object = Object::new();
-            set(&object, "policy", convert::policy_to_js(calibration.policy));
-            set(&object, "samples", samples);
-            Ok(object.into())
         };
         promise(abort.as_ref(), Box::pin(work))
     }
@@ -96,9 +73,7 @@ impl JsDevice {
     /// Loads serialised choices, unless they are damaged.
     #[wasm_bindgen(skip_typescript, js_name = adoptChoices)]
     pub fn adopt_choices(&self, choices: &[u8]) -> Result<(), JsValue> {
-        let device = self.get()?;
-        device.executor().adopt_choices(choices);
-        device.adopt_thresholds();
+        self.get()?.executor().adopt_choices(choices);
         Ok(())
     }
 }

@@ -162,7 +162,11 @@ mod tests {
             }
             let guessed = guesses.after(&text, 100, cost);
             guesses.store(&guessed, &vec![0.0; guessed.len() + 1]);
-            all += if guessed.is_empty() { 1.0 } else { cost(1 + guessed.len()) };
+            all += if guessed.is_empty() {
+                1.0
+            } else {
+                cost(1 + guessed.len())
+            };
             passes += 1;
         }
         (all, passes)

@@ -50,7 +50,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         this.#info = { ...info, worker: !this.#here, ...(threadsReason && { threadsReason }) };
     }
 
-    /** Asks the worker for the information that measurements and checks have changed. */
+    /** Asks the worker for the information that checks have changed. */
     async refresh() {
         const [info, policy] = await Promise.all([this.handle.call('info'), this.handle.call('policy')]);
         this.#policy = policy;
@@ -156,7 +156,6 @@ forward(RemoteDevice.prototype, {
     tiledReduce2d: 4,
     tiledReducePartial: 4,
     tuneOne: 2,
-    calibrateNow: 0,
     verifyNow: 1,
     adoptChoices: 1,
     choices: 0,

@@ -120,24 +120,6 @@ export type HalfPrecision =
 /** A class of operations: a threshold of the policy holds for all of them. */
 export type OperationClass = keyof Policy;
 
-/** The times of one operation from and to arrays, in seconds. */
-export interface CalibrationSample {
-    readonly class: OperationClass;
-    /** The operation's work, in the units of `Policy`. */
-    readonly work: number;
-    /** The time on the GPU, with the copies to it and back. */
-    readonly gpu: number;
-    readonly simd: number;
-}
-
-/** The thresholds that `calibrate` measured. */
-export interface Calibration {
-    /** The thresholds; `Infinity` for a class that was not faster on the GPU. */
-    readonly policy: Policy;
-    /** The measurements; none on SIMD. */
-    readonly samples: readonly CalibrationSample[];
-}
-
 /** The options of `verify`. */
 export interface VerifyOptions extends AbortOptions {
     /**
@@ -193,8 +175,8 @@ declare module '#computing' {
         readonly halfPrecision: HalfPrecision;
         /** The thresholds from which single operations run on the GPU. */
         readonly policy: Policy;
-        /** The origin of the thresholds: `'measured'` by `calibrate`, or `'given'` as an option. */
-        readonly policySource: 'default' | 'measured' | 'given';
+        /** Whether the thresholds were given as an option. */
+        readonly policySource: 'default' | 'given';
         /** The kernels that `verify` turned off. */
         readonly turnedOff: readonly TurnedOff[];
     }
@@ -218,13 +200,6 @@ declare module '#computing' {
          * `await device.tune([['matmul', 512 * 256, 256 * 64, 512, 256, 64]])`
          */
         tune(operations: readonly TuneOperation[], abort?: AbortOptions): Promise<Tuning[]>;
-        /**
-         * Measures from which work on this GPU is faster than this CPU with its threads, for one operation of each class of the
-         * policy: the most work of each class, and less where the GPU gains, until 0.8 seconds are over. The device uses the
-         * thresholds from then on, unless the option `policy` was given, and so do later devices with the same adapter, CPU, threads and version of this package, also
-         * after the page is loaded again.
-         */
-        calibrate(abort?: AbortOptions): Promise<Calibration>;
         /**
          * Runs some twenty operations on the GPU and on SIMD, and compares the results within the stated accuracies. The inputs
          * show known silent faults of GPUs and drivers. What fails is turned off: matmuls in f16 are replaced by `f32`, and if

@@ -5,8 +5,6 @@ export { default } from '../common/base.js';
 export type {
     AttentionOptions,
     AxisFold,
-    Calibration,
-    CalibrationSample,
     ConvLayerOptions,
     HalfPrecision,
     OperationClass,

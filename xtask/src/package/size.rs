@@ -15,7 +15,7 @@ const ON_DEMAND: [(&str, usize); 8] = [
     ("relampago_shared_simd128.wasm", 360 * 1024),
     ("relampago_shared_relaxed.wasm", 360 * 1024),
     ("relampago_chat.wasm", 440 * 1024),
-    ("shaders.js", 16 * 1024),
+    ("shaders.js", 18 * 1024),
     ("workers/create.js", 6 * 1024),
     // With a copy of the core.
     ("workers/relampago_worker.js", 17 * 1024),
