@@ -29,7 +29,7 @@ use crate::graph::steps::{
     LowRankProduct, Norm, Product, Routing, StepBackend, StepKernels, StepPass, TextRows,
 };
 use crate::ops::Op;
-use crate::simd::{AttentionShape, Cpu, attention, execute};
+use crate::simd::{AttentionShape, Cpu, argmax, attention, execute_elementwise, normalise};
 use crate::tensor::ggml::WeightType;
 use cache::{CachedLayer, SharedCache};
 use experts::{ExpertMatmul, route};
@@ -153,24 +153,13 @@ fn layer_norm(
 ) -> Result<()> {
     let (gain, bias) = (read(gain)?, read(bias)?);
     let cols = gain.len();
-    let op = Op::LayerNorm {
-        rows: 1,
-        cols,
-        epsilon,
-    };
     let mut rows = x.chunks_exact(cols).zip(to.chunks_exact_mut(cols));
-    rows.try_for_each(|(x, to)| execute(cpu, &op, &[x, &gain, &bias], to))
+    rows.try_for_each(|(x, to)| normalise(cpu, x, (&gain, Some(&bias), epsilon), to))
 }
 
 /// Normalises rows as long as the gain.
 fn norm(cpu: Cpu, x: &[f32], (gain, epsilon): (&Elements, f32), to: &mut [f32]) -> Result<()> {
-    let gain = read(gain)?;
-    let op = Op::RmsNorm {
-        rows: x.len() / gain.len(),
-        cols: gain.len(),
-        epsilon,
-    };
-    execute(cpu, &op, &[x, &gain], to)
+    normalise(cpu, x, (&read(gain)?, None, epsilon), to)
 }
 
 #[allow(refining_impl_trait)]
@@ -279,7 +268,8 @@ impl StepPass for CpuPass {
     ) -> Result<()> {
         let to = (to, index..index + 1);
         self.push(false, (x, 0..len), to, |cpu, _, x, y| {
-            execute(cpu, &Op::Argmax, &[x], y)
+            y[0] = argmax(cpu.isa, x) as f32;
+            Ok(())
         });
         Ok(())
     }
@@ -365,7 +355,7 @@ impl StepPass for CpuPass {
 
     fn gelu(&mut self, x: &Elements, y: &Elements, len: usize) -> Result<()> {
         self.push(false, (x, 0..len), (y, 0..len), |cpu, _, x, y| {
-            execute(cpu, &Op::Gelu, &[x], y)
+            execute_elementwise(cpu, &Op::Gelu, &[x], y)
         });
         Ok(())
     }
@@ -425,7 +415,7 @@ impl StepPass for CpuPass {
                 for (divided, x) in divided.iter_mut().zip(&*x) {
                     *divided = x / cap;
                 }
-                execute(cpu, &Op::Tanh, &[divided], x)?;
+                execute_elementwise(cpu, &Op::Tanh, &[divided], x)?;
                 for x in x {
                     *x *= cap;
                 }
@@ -449,7 +439,7 @@ impl StepPass for CpuPass {
         let (x, y) = ((x, 0..2 * rows * hidden), (y, 0..rows * hidden));
         self.push(false, x, y, move |cpu, _, x, y| {
             let (gate, up) = x.split_at(y.len());
-            execute(cpu, &op, &[gate, up], y)
+            execute_elementwise(cpu, &op, &[gate, up], y)
         });
         Ok(())
     }

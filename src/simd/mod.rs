@@ -87,24 +87,80 @@ use softmax::softmax_rows;
 pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
     let pieces = cpu.pieces(op, inputs);
     match row_len(op) {
-        Some(row) if pieces > 1 => {
-            let whole = out.len();
-            share_out(pieces, row.max(1), out, |at, out| {
-                let inputs = inputs.iter().map(|input| {
-                    // A bias is shared by all rows.
-                    let by_row = input.len() == whole;
-                    if by_row {
-                        &input[at..at + out.len()]
-                    } else {
-                        input
-                    }
-                });
-                let inputs: Vec<&[f32]> = inputs.collect();
-                execute_in_pieces(cpu, 1, op, &inputs, out)
-            })
-        }
+        Some(row) if pieces > 1 => by_rows(pieces, row.max(1), inputs, out, &|inputs, out| {
+            execute_in_pieces(cpu, 1, op, inputs, out)
+        }),
         _ => execute_in_pieces(cpu, pieces, op, inputs, out),
     }
+}
+
+/// Runs an elementwise operation as [`execute`] does. Who needs no others saves their kernels in a download.
+pub(crate) fn execute_elementwise(
+    cpu: Cpu,
+    op: &Op,
+    inputs: &[&[f32]],
+    out: &mut [f32],
+) -> Result<()> {
+    by_rows(cpu.pieces(op, inputs), 1, inputs, out, &|inputs, out| {
+        elementwise(cpu.isa, op, inputs, out);
+        Ok(())
+    })
+}
+
+/// Normalises rows as long as the gain, as [`execute`] does for [`Op::LayerNorm`] with a bias, and for [`Op::RmsNorm`]
+/// without one.
+pub(crate) fn normalise(
+    cpu: Cpu,
+    x: &[f32],
+    (gain, bias, epsilon): (&[f32], Option<&[f32]>, f32),
+    out: &mut [f32],
+) -> Result<()> {
+    let (rows, cols) = (x.len() / gain.len(), gain.len());
+    let op = Op::RmsNorm {
+        rows,
+        cols,
+        epsilon,
+    };
+    let inputs = [x, gain];
+    by_rows(
+        cpu.pieces(&op, &inputs),
+        cols,
+        &inputs,
+        out,
+        &|inputs, out| {
+            norm(cpu.isa, bias, epsilon, [inputs[0], inputs[1]], out);
+            Ok(())
+        },
+    )
+}
+
+/// Runs an operation on inputs, and writes its result.
+type Run<'a> = dyn Fn(&[&[f32]], &mut [f32]) -> Result<()> + Sync + 'a;
+
+/// Runs an operation on pieces of whole rows, in threads. An input that is shorter than the result is shared by all rows.
+fn by_rows(
+    pieces: usize,
+    row: usize,
+    inputs: &[&[f32]],
+    out: &mut [f32],
+    run: &Run<'_>,
+) -> Result<()> {
+    if pieces <= 1 {
+        return run(inputs, out);
+    }
+    let whole = out.len();
+    share_out(pieces, row, out, |at, out| {
+        let inputs = inputs.iter().map(|input| {
+            let by_row = input.len() == whole;
+            if by_row {
+                &input[at..at + out.len()]
+            } else {
+                input
+            }
+        });
+        let inputs: Vec<&[f32]> = inputs.collect();
+        run(&inputs, out)
+    })
 }
 
 /// Returns the length of the rows that an operation computes one by one; `None` if it does not work by rows.
