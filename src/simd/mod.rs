@@ -95,6 +95,7 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
 }
 
 /// Runs an elementwise operation as [`execute`] does. Who needs no others saves their kernels in a download.
+#[cfg(feature = "llm-core")]
 pub(crate) fn execute_elementwise(
     cpu: Cpu,
     op: &Op,
@@ -109,6 +110,7 @@ pub(crate) fn execute_elementwise(
 
 /// Normalises rows as long as the gain, as [`execute`] does for [`Op::LayerNorm`] with a bias, and for [`Op::RmsNorm`]
 /// without one.
+#[cfg(feature = "llm-core")]
 pub(crate) fn normalise(
     cpu: Cpu,
     x: &[f32],
