@@ -68,15 +68,13 @@ impl Kernel for PackedExpertsKernel {
         let (warp, lane) = (k.shr(thread, 5), k.and(thread, WARP - 1));
         let row = k.fma(block, WARPS, warp);
         let exists = k.lt(row, rows);
-        let last = k.sub(rows, 1);
-        let known = k.min(row, last);
         let after = k.add(own, 1);
         let end = k.select(mixes, used, after);
         let sum = k.value(F32, 0.0f32);
-        let both = k.mul(used, 2);
-        let zero = k.value(U32, 0);
         k.wait_for_grid();
         k.for_range(own, end, 1, |k, i| {
+            // Numbers that the products do not need are computed here, so that their registers are free meanwhile.
+            let (both, zero) = (k.mul(used, 2), k.value(U32, 0));
             let route = k.at_2d(routes, token, both, i, 4);
             let expert = k.ld(Op::LdGlobal, F32, route, 0);
             let expert = k.convert(Op::CvtS32F32, S32, &[expert.into()]);
@@ -84,6 +82,8 @@ impl Kernel for PackedExpertsKernel {
             let route = k.at(route, used, 4);
             let weight = k.ld(Op::LdGlobal, F32, route, 0);
             let weight = k.select(mixes, weight, 1.0f32);
+            let last = k.sub(rows, 1);
+            let known = k.min(row, last);
             let of_weights = k.fma(expert, rows, known);
             let of_weights = weights.row(k, of_weights);
             let of_expert = k.fma(token, used, i);
