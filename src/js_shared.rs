@@ -23,6 +23,12 @@ pub(crate) fn error(code: &str, message: &str, cause: &JsValue) -> JsValue {
     RelampagoError::new(code, message, cause).into()
 }
 
+/// Converts an error of this crate, with its cause or undefined.
+#[cfg(any(feature = "js", feature = "js-train"))]
+pub(crate) fn converted(failure: &crate::error::Error, cause: &JsValue) -> JsValue {
+    error(failure.code(), &failure.to_string(), cause)
+}
+
 /// Converts a value that is a whole number below 2³².
 #[cfg(any(feature = "js", feature = "js-llm", feature = "js-ptx"))]
 pub(crate) fn whole(value: &JsValue) -> Option<u32> {

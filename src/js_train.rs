@@ -10,7 +10,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::js_graph::{Words, read_node, written};
-use crate::js_shared;
+use crate::js_shared::converted;
 use crate::lazy::gradients::differentiate as differentiated;
 use crate::lazy::optimizers::Update;
 use crate::lazy::structure::Described;
@@ -28,7 +28,7 @@ pub fn update(words: &[f32]) -> Result<Vec<u32>, JsValue> {
 }
 
 fn to_js(error: &Error) -> JsValue {
-    js_shared::error(error.code(), &error.to_string(), &JsValue::UNDEFINED)
+    converted(error, &JsValue::UNDEFINED)
 }
 
 /// Returns the nodes of gradients: their indices as a list, and the nodes that a graph needs for them after its own. The

@@ -4,8 +4,8 @@
 //!
 //! - `pass` runs recorded steps, `threads` divides threads among passes that run at the same time (`callers_thread`
 //!   where there is one thread, and in WebAssembly).
-//! - `experts` has the steps of mixtures of experts, `weights` matrices where they are in a file, `heads` places the heads of queries, keys and values, `cache` has
-//!   keys and values.
+//! - `experts` has the steps of mixtures of experts, `weights` has matrices where they are in a file, `heads` places the
+//!   heads of queries, keys and values, `cache` has keys and values.
 
 mod cache;
 mod experts;

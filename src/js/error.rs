@@ -9,15 +9,11 @@ use wasm_bindgen_futures::future_to_promise;
 use super::convert::{get, invalid};
 use super::types::AbortOptions;
 use crate::error::{Error, Result};
-use crate::js_shared;
+use crate::js_shared::converted;
 
 /// Converts an error of this crate to a JavaScript error.
 pub(super) fn to_js(error: &Error) -> JsValue {
-    with_cause(error, &JsValue::UNDEFINED)
-}
-
-fn with_cause(error: &Error, cause: &JsValue) -> JsValue {
-    js_shared::error(error.code(), &error.to_string(), cause)
+    converted(error, &JsValue::UNDEFINED)
 }
 
 /// An operation's `AbortSignal`, from any realm; `None` if none was given.
@@ -39,7 +35,7 @@ impl Signal {
     fn check(&self) -> Result<(), JsValue> {
         match &self.0 {
             Some(signal) if aborted(signal) == Some(true) => {
-                Err(with_cause(&Error::Aborted, &get(signal, "reason")))
+                Err(converted(&Error::Aborted, &get(signal, "reason")))
             }
             _ => Ok(()),
         }

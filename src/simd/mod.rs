@@ -87,10 +87,10 @@ use softmax::softmax_rows;
 pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
     let pieces = cpu.pieces(op, inputs);
     match row_len(op) {
-        Some(row) if pieces > 1 => by_rows(pieces, row.max(1), inputs, out, &|inputs, out| {
+        Some(row) => by_rows(pieces, row.max(1), inputs, out, &|inputs, out| {
             execute_in_pieces(cpu, 1, op, inputs, out)
         }),
-        _ => execute_in_pieces(cpu, pieces, op, inputs, out),
+        None => execute_in_pieces(cpu, pieces, op, inputs, out),
     }
 }
 

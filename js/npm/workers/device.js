@@ -23,6 +23,8 @@ function matrix(what, view) {
 export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     #info;
     #policy;
+    /** The information that the worker does not have. */
+    #own;
     #again;
     /** The device of this thread, which runs what takes less time than messages; undefined without one. */
     #here;
@@ -45,16 +47,16 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         const { handle } = this;
         const values = [options, ...(link.isShared ? [] : [GpuDevice.module()])];
         const start = link.call(0, 'start', { values, as: handle.number });
-        let info;
-        [, info, this.#policy] = await Promise.all([start, handle.call('info'), handle.call('policy')]);
-        this.#info = { ...info, worker: !this.#here, ...(threadsReason && { threadsReason }) };
+        this.#own = { worker: !this.#here, ...(threadsReason && { threadsReason }) };
+        await Promise.all([start, this.refresh()]);
     }
 
-    /** Asks the worker for the information that checks have changed. */
+    /** Asks the worker for its information, which checks change. */
     async refresh() {
-        const [info, policy] = await Promise.all([this.handle.call('info'), this.handle.call('policy')]);
+        const { handle } = this;
+        const [info, policy] = await Promise.all([handle.call('info'), handle.call('policy')]);
         this.#policy = policy;
-        this.#info = { ...this.#info, ...info, worker: this.#info.worker };
+        this.#info = { ...info, ...this.#own };
     }
 
     get backend() {

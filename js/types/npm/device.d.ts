@@ -123,8 +123,8 @@ export type OperationClass = keyof Policy;
 /** The options of `verify`. */
 export interface VerifyOptions extends AbortOptions {
     /**
-     * What happens where the GPU gives wrong results: `'turn-off'` (the default) turns the kernels off, `'fail'` rejects with
-     * code `WRONG_RESULTS` and turns nothing off.
+     * The answer to wrong results of the GPU: `'turn-off'` (the default) turns the kernels off, `'fail'` rejects with code
+     * `WRONG_RESULTS` and turns nothing off.
      */
     onFault?: 'turn-off' | 'fail' | undefined;
 }

@@ -139,11 +139,11 @@ fn contract(terms: Vec<Term>, output: &[char]) -> Result<Term> {
 
 /// The labels of two terms by their use.
 struct Roles {
-    /// Those of both that are needed later.
+    /// Labels that both terms have, and that are needed later.
     batch: Vec<char>,
     first: Vec<char>,
     second: Vec<char>,
-    /// Those of both that are summed.
+    /// Labels that both terms have, and that are summed.
     summed: Vec<char>,
 }
 

@@ -111,46 +111,37 @@ impl Module {
 }
 
 impl Variant {
-    pub(crate) const SIMD128: Self = Self {
-        name: "simd128",
-        relaxed: false,
-        shared: false,
-    };
+    pub(crate) const SIMD128: Self = Self::plain("simd128");
     pub(crate) const RELAXED: Self = Self {
-        name: "relaxed",
         relaxed: true,
-        shared: false,
+        ..Self::plain("relaxed")
     };
     /// For pages whose threads share memory.
     pub(crate) const SHARED_SIMD128: Self = Self {
-        name: "shared_simd128",
-        relaxed: false,
         shared: true,
+        ..Self::plain("shared_simd128")
     };
+    /// For pages whose threads share memory.
     pub(crate) const SHARED_RELAXED: Self = Self {
-        name: "shared_relaxed",
         relaxed: true,
         shared: true,
+        ..Self::plain("shared_relaxed")
     };
     /// Writes text, and needs no vectors.
-    pub(crate) const PTX: Self = Self {
-        name: "ptx",
-        relaxed: false,
-        shared: false,
-    };
+    pub(crate) const PTX: Self = Self::plain("ptx");
     /// Reads chat templates and JSON schemas, and needs no vectors.
-    pub(crate) const CHAT: Self = Self {
-        name: "chat",
-        relaxed: false,
-        shared: false,
-    };
-
+    pub(crate) const CHAT: Self = Self::plain("chat");
     /// Adds nodes to graphs, and needs no vectors.
-    pub(crate) const TRAIN: Self = Self {
-        name: "train",
-        relaxed: false,
-        shared: false,
-    };
+    pub(crate) const TRAIN: Self = Self::plain("train");
+
+    /// A variant for one thread, without relaxed SIMD.
+    const fn plain(name: &'static str) -> Self {
+        Self {
+            name,
+            relaxed: false,
+            shared: false,
+        }
+    }
 
     /// Builds a module of the package's entry `entry`. `sources` stands for everything that the build reads.
     pub(crate) fn build(
