@@ -323,7 +323,7 @@ impl Target {
 
     /// Whether the target has all features of `needed`. No later target has the features of
     /// `sm_90a`.
-    pub(crate) fn has(self, needed: Target) -> bool {
+    pub fn has(self, needed: Target) -> bool {
         self == needed || (self > needed && needed != Target::Sm90a)
     }
 

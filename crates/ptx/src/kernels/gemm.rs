@@ -16,6 +16,7 @@ pub use epilogue::{Activation, Epilogue};
 pub(super) use epilogue::{activate, narrow, widen};
 pub use splits::SplitSumKernel;
 pub use tiled::Tile;
+pub use wgmma::PlanesMatmulKernel;
 
 use super::Kernel;
 use crate::build::Builder;
@@ -200,6 +201,8 @@ struct Product {
     m: Reg,
     n: Reg,
     k: Reg,
+    /// The number of elements from a row of `C` to the next.
+    pitch: Reg,
     /// The size of an element of `C` in bytes.
     c_bytes: u32,
     finish: epilogue::Finish,
@@ -243,6 +246,7 @@ impl Product {
             m,
             n,
             k: depth,
+            pitch: n,
             c_bytes: output.bytes(),
             finish: epilogue::Finish::none(),
         }

@@ -20,7 +20,7 @@ mod values;
 
 pub use attention::{AttentionKernel, DecodeAttentionKernel, DecodeSumKernel};
 pub use elementwise::{Binary, ElementwiseKernel, Unary};
-pub use gemm::{Activation, Epilogue, GemmKernel, SplitSumKernel, Tile};
+pub use gemm::{Activation, Epilogue, GemmKernel, PlanesMatmulKernel, SplitSumKernel, Tile};
 pub use norm::LayerNormKernel;
 pub use quantize::{QuantFormat, QuantizeKernel};
 pub use reduce::{ReduceKernel, Reduction};
@@ -30,7 +30,8 @@ pub use softmax::SoftmaxKernel;
 pub use steps::{
     AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel,
     ForbidKernel, GateKernel, PackedExpertsKernel, PackedFormat, PackedMatmulKernel,
-    PackedRowKernel, PlaceHeadsKernel, RankKernel, RouteKernel, SoftCapKernel, SumWeightsKernel,
+    PackedRowKernel, PlaceHeadsKernel, RankKernel, RouteKernel, SoftCapKernel, SplitKernel,
+    SumWeightsKernel, UnpackKernel,
 };
 
 use super::error::Result;

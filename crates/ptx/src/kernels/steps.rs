@@ -6,6 +6,7 @@ mod choice;
 mod gate;
 mod heads;
 mod packed;
+mod planes;
 mod soft_cap;
 
 pub use add_rows::AddRowsKernel;
@@ -17,4 +18,5 @@ pub use choice::{
 pub use gate::GateKernel;
 pub use heads::PlaceHeadsKernel;
 pub use packed::{PackedExpertsKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel};
+pub use planes::{SplitKernel, UnpackKernel};
 pub use soft_cap::SoftCapKernel;

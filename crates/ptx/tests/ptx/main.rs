@@ -16,6 +16,7 @@ mod long_rows;
 mod mistakes;
 mod mutate;
 mod oracle;
+mod planes;
 mod quantized;
 mod refused;
 mod registers;

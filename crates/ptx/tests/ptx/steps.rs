@@ -21,7 +21,7 @@ pub(crate) fn variants() -> Vec<Variant> {
     let routed = routed.map(|(shape, normalises)| routed_rows(shape, normalises));
     variants.push(Variant::new(RouteKernel, routed.into()));
     for (activation, function) in GATES {
-        let cases = [[1, 1], [3, 130]].map(|shape| gate(shape, function));
+        let cases = [[1, 4], [3, 520]].map(|shape| gate(shape, function));
         variants.push(Variant::new(GateKernel::new(activation), cases.into()));
     }
     for format in PackedFormat::ALL {
@@ -164,15 +164,15 @@ fn gate([rows, hidden]: [usize; 2], function: Function) -> Case {
 }
 
 /// Packed weights, and what they stand for.
-struct Packed {
-    words: Vec<u8>,
-    scales: Vec<f32>,
-    weights: Vec<f64>,
+pub(super) struct Packed {
+    pub(super) words: Vec<u8>,
+    pub(super) scales: Vec<f32>,
+    pub(super) weights: Vec<f64>,
 }
 
-const LEAST: f32 = -8.0;
+pub(super) const LEAST: f32 = -8.0;
 
-fn packed(format: PackedFormat, len: usize, group: usize) -> Packed {
+pub(super) fn packed(format: PackedFormat, len: usize, group: usize) -> Packed {
     let values = random(len, 4);
     let scales = random(2 * len / group, 5);
     let integer = |i: usize, most: f32| (values[i] * 1e4).rem_euclid(most).floor();

@@ -30,6 +30,7 @@ pub(crate) fn all() -> Vec<Variant> {
         super::quantized::variants(),
         super::attention::variants(),
         super::values::variants(),
+        super::planes::variants(),
         super::steps::variants(),
         super::cached_attention::variants(),
         super::choice::variants(),

@@ -82,6 +82,6 @@ impl Row {
         let row = self
             .before
             .map_or(self.number, |before| k.add(self.number, before));
-        k.at_2d(p.c, row, p.n, col, p.c_bytes)
+        k.at_2d(p.c, row, p.pitch, col, p.c_bytes)
     }
 }

@@ -7,9 +7,11 @@
 //! kernels.
 
 mod block;
+mod planes;
 mod tf32;
 
-use block::{Block, Ring, Work};
+use block::{Block, Inputs, Ring, Work};
+pub use planes::PlanesMatmulKernel;
 pub(super) use tf32::build as build_tf32;
 
 use super::store::Row;
@@ -49,6 +51,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<P
         rows: ROWS,
         cols,
         stages,
+        inputs: Inputs::Plain,
     };
     divided(gemm, target, ring, split, Block::consume)
 }
@@ -72,27 +75,38 @@ fn divided(
         Product::declare_with(&mut k, gemm, a, b)
     };
     let splits = split.then(|| k.scalar("splits", U32));
-    let block = Block::new(&mut k, &p, ring, splits);
-    block.start(&mut k);
-    k.wait_for_grid();
-    let group = k.shr(block.thread, 7);
-    let produces = k.eq(group, 0);
-    k.when_else(
-        produces,
-        |k| {
-            k.act(Op::SetMaxRegDec, &[40.into()]);
-            block.produce(k, &p);
-        },
-        |k| {
-            k.act(Op::SetMaxRegInc, &[232.into()]);
-            let group = k.sub(group, 1);
-            consume(&block, k, &p, group);
-        },
-    );
-    k.finish()
+    let block = Block::new(&mut k, &p, ring, [splits, None]);
+    block.run(k, &p, consume)
 }
 
 impl Block {
+    /// Divides the work among the groups of four warps, and ends the kernel.
+    fn run(
+        &self,
+        mut k: Builder,
+        p: &Product,
+        consume: fn(&Block, &mut Builder, &Product, Reg),
+    ) -> Result<PtxKernel> {
+        let block = self;
+        block.start(&mut k);
+        k.wait_for_grid();
+        let group = k.shr(block.thread, 7);
+        let produces = k.eq(group, 0);
+        k.when_else(
+            produces,
+            |k| {
+                k.act(Op::SetMaxRegDec, &[40.into()]);
+                block.produce(k, p);
+            },
+            |k| {
+                k.act(Op::SetMaxRegInc, &[232.into()]);
+                let group = k.sub(group, 1);
+                consume(block, k, p, group);
+            },
+        );
+        k.finish()
+    }
+
     /// Multiplies the tiles of every step. Each stage is released one step later, when its products are done.
     fn consume(&self, k: &mut Builder, p: &Product, group: Reg) {
         let place = Place::first(k);
@@ -129,9 +143,11 @@ impl Block {
         let a = k.fma(group, 64 * 128, stage);
         let b = k.add(stage, self.ring.a_bytes());
         // Rows of A follow each other in groups of eight; so do those of B along k, and boxes
-        // of B's columns are a box apart.
+        // of B's columns are a box apart. Rows of a transposed B lie as those of A.
         let a = descriptor(k, a, 16, SWIZZLE);
-        let b = descriptor(k, b, self.ring.box_bytes(), SWIZZLE);
+        let plain = self.ring.inputs == Inputs::Plain;
+        let leading = if plain { self.ring.box_bytes() } else { 16 };
+        let b = descriptor(k, b, leading, SWIZZLE);
         let (later, always) = (k.gt(step, 0), k.ge(step, 0));
         let op = if self.ring.ty == BF16 {
             Op::WgmmaBf16
@@ -140,11 +156,11 @@ impl Block {
         };
         k.act(Op::WgmmaFence, &[]);
         for part in 0..self.ring.depth() / 16 {
-            // 16 values of k are 32 bytes of A's rows and 16 rows of B; addresses are in 16 bytes.
+            // 16 values of k are 32 bytes of A's rows, and 16 rows of B or 32 bytes of its rows; addresses are in 16 bytes.
             let a = k.add(a, i64::from(part * 2));
-            let b = k.add(b, i64::from(part * 16 * 128 / 16));
+            let b = k.add(b, i64::from(part * if plain { 16 * 128 / 16 } else { 2 }));
             let adds = if part == 0 { later } else { always };
-            let scale = [1, 1, 0, 1].map(Operand::from);
+            let scale = [1, 1, 0, i32::from(plain)].map(Operand::from);
             let from = [[a.into(), b.into(), adds.into()].as_slice(), &scale].concat();
             k.emit(op, PtxType::B32, &[sums.into()], &from);
         }

@@ -37,7 +37,7 @@ impl PackedFormat {
         PackedFormat::Nibbles,
     ];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             PackedFormat::Floats => "floats",
             PackedFormat::Bytes => "bytes",
@@ -213,7 +213,7 @@ const HIGH: f32 = 8_388_608.0;
 const HIGH_BITS: u32 = 0x4b00_0000;
 
 /// The matrix of weights.
-struct Weights {
+pub(super) struct Weights {
     format: PackedFormat,
     words: Reg,
     scales: Reg,
@@ -232,13 +232,13 @@ fn unit(k: &mut Builder, format: PackedFormat, vector: Reg, i: Reg) -> Vec<Reg> 
 }
 
 /// The addresses of a row of weights.
-struct Row {
-    words: Reg,
-    scales: Reg,
+pub(super) struct Row {
+    pub(super) words: Reg,
+    pub(super) scales: Reg,
 }
 
 /// A unit as it lies in memory.
-struct Loaded {
+pub(super) struct Loaded {
     words: Vec<Reg>,
     /// The scale and the offset of its group, which floats do not have.
     group: Option<[Reg; 2]>,
@@ -257,7 +257,7 @@ impl Loaded {
 
 impl Weights {
     /// The weights at addresses of words and scales, by the parameters `k`, `group_shift` and `least`.
-    fn new(
+    pub(super) fn new(
         k: &mut Builder,
         format: PackedFormat,
         [words, scales]: [Reg; 2],
@@ -303,6 +303,28 @@ impl Weights {
         }
     }
 
+    /// Loads the `i`-th eight weights of a row. Neighbouring threads that load neighbouring eights store whole lines.
+    pub(super) fn load_eight(&self, k: &mut Builder, row: &Row, i: Reg) -> Loaded {
+        let unit = match self.format {
+            PackedFormat::Floats => return self.load(k, row, i),
+            _ => k.shr(i, 1),
+        };
+        let words = match self.format {
+            PackedFormat::Nibbles => {
+                let at = k.at(row.words, i, 4);
+                vec![k.ld(Op::LdGlobalNc, U32, at, 0)]
+            }
+            _ => {
+                let at = k.at(row.words, i, 8);
+                k.ld_vector(Op::LdGlobalNc, B32, 2, at, 0)
+            }
+        };
+        Loaded {
+            words,
+            group: self.group(k, row, unit),
+        }
+    }
+
     /// Returns registers for a unit.
     fn zeros(&self, k: &mut Builder) -> Loaded {
         let count = self.format.words() as usize;
@@ -319,7 +341,7 @@ impl Weights {
     }
 
     /// Returns the weights of a unit.
-    fn values(&self, k: &mut Builder, loaded: &Loaded) -> Vec<Reg> {
+    pub(super) fn values(&self, k: &mut Builder, loaded: &Loaded) -> Vec<Reg> {
         let numbers = self.numbers(k, loaded);
         let Some([scale, offset]) = loaded.group else {
             return numbers;

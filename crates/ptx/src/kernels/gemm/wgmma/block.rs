@@ -20,6 +20,15 @@ const ROWS_TOGETHER: u32 = 2048;
 /// The number of bytes of a row in shared memory: the width of the swizzle.
 const ROW_BYTES: u32 = 128;
 
+/// How `A` and `B` lie in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inputs {
+    /// `A` is `m × k`, and `B` is `k × n`.
+    Plain,
+    /// `A` is `m × k`, and `B` is `n × k`. Each is the sum of one or two planes: the parameter `planes` has their number.
+    Planes,
+}
+
 /// The tiles of a stage, and the number of stages.
 #[derive(Clone, Copy)]
 pub(super) struct Ring {
@@ -28,6 +37,7 @@ pub(super) struct Ring {
     pub(super) rows: u32,
     pub(super) cols: u32,
     pub(super) stages: u32,
+    pub(super) inputs: Inputs,
 }
 
 impl Ring {
@@ -57,17 +67,17 @@ impl Ring {
 
     /// Returns the boxes of the tensor maps of `A` and `B`.
     pub(super) fn tensors(self) -> [TensorBox; 2] {
-        let tensor = |rows, shape: [&'static str; 2]| TensorBox {
+        let (planes, b): (&[_], _) = match self.inputs {
+            Inputs::Plain => (&[], (self.depth(), ["k", "n"])),
+            Inputs::Planes => (&["planes"], (self.cols, ["n", "k"])),
+        };
+        [(self.rows, ["m", "k"]), b].map(|(rows, shape)| TensorBox {
             ty: self.ty,
             rows,
             cols: self.depth(),
             shape: shape.map(Extent::Param),
-            planes: &[],
-        };
-        [
-            tensor(self.rows, ["m", "k"]),
-            tensor(self.depth(), ["k", "n"]),
-        ]
+            planes,
+        })
     }
 }
 
@@ -103,7 +113,13 @@ pub(super) struct Work {
 }
 
 impl Block {
-    pub(super) fn new(k: &mut Builder, p: &Product, ring: Ring, splits: Option<Reg>) -> Self {
+    /// Prepares a block. `splits` is the number of parts of `k`, and `planes` that of the planes of [`Inputs::Planes`].
+    pub(super) fn new(
+        k: &mut Builder,
+        p: &Product,
+        ring: Ring,
+        [splits, planes]: [Option<Reg>; 2],
+    ) -> Self {
         let tiles_of = |k: &mut Builder, size, tile: u32| {
             let up = k.add(size, tile - 1);
             k.div(up, tile)
@@ -111,7 +127,13 @@ impl Block {
         let stages = k.dynamic_shared("stages", ring.bytes());
         let full = k.add(stages, ring.stages * ring.stage_bytes());
         let (down, across) = (tiles_of(k, p.m, ring.rows), tiles_of(k, p.n, ring.cols));
-        let steps = tiles_of(k, p.k, ring.depth());
+        let mut steps = tiles_of(k, p.k, ring.depth());
+        if let Some(planes) = planes {
+            // The product of the second planes is below the rounding of the others.
+            let products = k.mul(planes, 2);
+            let products = k.sub(products, 1);
+            steps = k.mul(steps, products);
+        }
         let parts = splits.map(|count| {
             let up = k.add(steps, count);
             let up = k.sub(up, 1);
@@ -209,23 +231,62 @@ impl Block {
             let place = Place::first(k);
             self.each(k, p, |k, work| {
                 let depth = k.value(U32, work.depth);
+                let product = k.value(U32, 0);
                 k.for_range(0, work.steps, 1, |k, _| {
                     // The first round finds empty barriers in the phase before the first.
                     let parity = k.xor(place.parity, 1);
                     wait(k, self.empty, &place, parity);
-                    self.fill(k, p, &place, [work.row, work.col, depth]);
+                    match self.ring.inputs {
+                        Inputs::Plain => self.fill(k, p, &place, [work.row, work.col, depth]),
+                        Inputs::Planes => {
+                            self.fill_planes(k, p, &place, [work.row, work.col, depth], product);
+                        }
+                    }
                     k.add_assign(depth, self.ring.depth());
+                    if self.ring.inputs == Inputs::Planes {
+                        let ends = k.ge(depth, p.k);
+                        k.guarded(ends, true, |k| {
+                            k.assign(depth, 0);
+                            k.add_assign(product, 1);
+                        });
+                    }
                     place.advance(k, self.ring.stages);
                 });
             });
         });
     }
 
-    fn fill(&self, k: &mut Builder, p: &Product, place: &Place, [row, col, depth]: [Reg; 3]) {
+    /// Announces the bytes of a stage; returns its full barrier and its address.
+    fn expect(&self, k: &mut Builder, place: &Place) -> (Operand<'_>, Reg) {
         let full = Operand::At(k.fma(place.stage, 8, self.full), 0);
         let bytes = self.ring.stage_bytes();
         k.act(Op::MbarrierExpect, &[full, bytes.into()]);
-        let to = k.fma(place.stage, bytes, self.stages);
+        (full, k.fma(place.stage, bytes, self.stages))
+    }
+
+    /// Asks for tiles of the planes of a product: first the first planes of `A` and `B`, then the second one of `A`, and last
+    /// that of `B`.
+    fn fill_planes(
+        &self,
+        k: &mut Builder,
+        p: &Product,
+        place: &Place,
+        [row, col, depth]: [Reg; 3],
+        product: Reg,
+    ) {
+        let (full, to) = self.expect(k, place);
+        let tiles = [(p.a, row, 1, 0), (p.b, col, 2, self.ring.a_bytes())];
+        for (map, row, second, offset) in tiles {
+            let is_second = k.eq(product, second);
+            let one = k.value(U32, 1);
+            let plane = k.select(is_second, one, 0);
+            let from = Operand::Box(map, &[depth, row, plane]);
+            k.act(Op::TmaLoad3, &[Operand::At(to, offset as i32), from, full]);
+        }
+    }
+
+    fn fill(&self, k: &mut Builder, p: &Product, place: &Place, [row, col, depth]: [Reg; 3]) {
+        let (full, to) = self.expect(k, place);
         let load = |k: &mut Builder, map, at: [Reg; 2], offset: u32| {
             let from = Operand::Box(map, &at);
             let to = Operand::At(to, offset as i32);

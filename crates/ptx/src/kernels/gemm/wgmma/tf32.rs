@@ -9,7 +9,7 @@
 //! loaded; of `A` the tensor cores ignore the bits that tf32 does not have.
 
 use super::super::{GemmKernel, Product};
-use super::block::{Block, Ring, Work};
+use super::block::{Block, Inputs, Ring, Work};
 use crate::build::Builder;
 use crate::error::Result;
 use crate::inst::{Op, Operand, Reg};
@@ -28,6 +28,7 @@ pub(in super::super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKe
         rows: ROWS,
         cols: COLS,
         stages: 4,
+        inputs: Inputs::Plain,
     };
     super::divided(gemm, target, ring, false, Block::consume_tf32)
 }
