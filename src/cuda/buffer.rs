@@ -148,12 +148,18 @@ impl<T: Element> CudaBuffer<T> {
 
     /// Overwrites the first elements. The caller must hold the buffer exclusively.
     pub(super) fn write_first(&self, values: &[T]) -> Result<()> {
-        self.expect_room("values", values.len())?;
+        self.write_from(0, values)
+    }
+
+    /// Overwrites elements from one on. The caller must hold the buffer exclusively.
+    pub(super) fn write_from(&self, first: usize, values: &[T]) -> Result<()> {
+        self.expect_room("values", first.saturating_add(values.len()))?;
         self.device.context().enter()?;
+        let to = self.address() + (first * size_of::<T>()) as u64;
         // SAFETY: source and destination have that many bytes; the call returns when the host
         // memory has been read.
         check("cuMemcpyHtoD", unsafe {
-            sys::cuMemcpyHtoD_v2(self.address(), values.as_ptr().cast(), size_of_val(values))
+            sys::cuMemcpyHtoD_v2(to, values.as_ptr().cast(), size_of_val(values))
         })
     }
 

@@ -20,7 +20,7 @@ use crate::graph::steps::{
 };
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
-use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
+use crate::tensor::ggml::{PIECE, PackedBlocks, WeightType, Words};
 use memory::PassMemory;
 pub(super) use memory::PassTurns;
 use passes::PlannedLaunch;
@@ -114,10 +114,6 @@ pub(crate) struct CudaWeights {
 impl CudaWeights {
     fn new(cuda: &CudaBackend, kind: WeightType, matrices: &[&[u8]], cols: usize) -> Result<Self> {
         check_row(cols)?;
-        let mut packed = PackedBlocks::default();
-        for blocks in matrices {
-            packed.push(kind, blocks)?;
-        }
         let bytes: usize = matrices.iter().map(|blocks| blocks.len()).sum();
         let rows = bytes / kind.row_bytes(cols).unwrap_or_default().max(1);
         check_limit("the number of rows of weights", rows, LARGEST)?;
@@ -128,9 +124,22 @@ impl CudaWeights {
         };
         Ok(Self {
             format,
+        let lens = Words::lens(kind, rows as u64 * cols as u64);
+        let lens = lens.map(|len| len as usize);
+        let words = CudaBuffer::uninitialised(&cuda.device, lens[0])?;
+        let scales = CudaBuffer::uninitialised(&cuda.device, lens[1])?;
+        let (mut packed, mut at) = (PackedBlocks::default(), [0, 0]);
+        let piece = (PIECE / row_bytes).max(1) * row_bytes;
+        for blocks in matrices.iter().flat_map(|blocks| blocks.chunks(piece)) {
+            packed.replace(kind, blocks)?;
+            words.write_from(at[0], &packed.words)?;
+            scales.write_from(at[1], &packed.scales)?;
+            at[0] += packed.words.len();
+            at[1] += packed.scales.len();
+        }
             row_kernel,
-            words: cuda.device.upload(&packed.words)?,
-            scales: cuda.device.upload(&packed.scales)?,
+            words,
+            scales,
             rows,
             cols,
             group_len: kind.group_len(),

@@ -6,16 +6,13 @@ use crate::error::Result;
 use crate::gpu::context::Gpu;
 use crate::gpu::kernels;
 use crate::gpu::pipelines::{Composed, Proof};
-use crate::gpu::recorder::{GpuBuffer, Recorder};
+use crate::gpu::recorder::{GpuBuffer, Recorder, Submitted};
 use crate::graph::steps::check_row;
 use crate::ops::shape::check_limit;
-use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
+use crate::tensor::ggml::{PIECE, PackedBlocks, WeightType, Words};
 
 /// The number of rows, and of columns, of a tile of f16, and of columns of its slabs.
 pub(super) const F16_TILE: usize = 64;
-
-/// The bytes of blocks that are packed at a time.
-const PIECE: usize = 16 << 20;
 
 /// The part of a product that a workgroup computes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,16 +82,21 @@ impl BlockWeights {
         check_limit("the length of a row of weights", cols, gpu.max_len())?;
         let row_bytes = kind.row_bytes(cols).unwrap_or_default().max(1);
         let (mut parts, mut rows) = (Vec::new(), 0);
+        let mut packed = PackedBlocks::default();
         for blocks in divided(matrices, gpu.max_len() / cols.max(1) * row_bytes) {
             let part_rows = blocks.iter().map(|blocks| blocks.len()).sum::<usize>() / row_bytes;
             let lens = Words::lens(kind, (part_rows * cols) as u64);
-            // A piece at a time, since packed weights may take more memory than the blocks.
             let piece = (PIECE / row_bytes).max(1) * row_bytes;
             let pieces = blocks.iter().flat_map(|blocks| blocks.chunks(piece));
             let (mut buffers, mut at) = (None, [0, 0]);
+            let mut writing: Option<Submitted> = None;
             for blocks in pieces {
-                let packed = PackedBlocks::of(kind, blocks)?;
-                let writing = {
+                // While the GPU copies the piece before.
+                packed.replace(kind, blocks)?;
+                if let Some(before) = writing.take() {
+                    before.finished().await?;
+                }
+                writing = {
                     let mut recorder = Recorder::new(gpu)?;
                     let [words, scales] = match buffers.take() {
                         Some(begun) => begun,
@@ -103,9 +105,11 @@ impl BlockWeights {
                     write(gpu, &words, &mut at[0], &packed.words);
                     write(gpu, &scales, &mut at[1], &packed.scales);
                     buffers = Some([words, scales]);
-                    recorder.submit(&[])?
+                    Some(recorder.submit(&[])?)
                 };
-                writing.finished().await?;
+            }
+            if let Some(last) = writing {
+                last.finished().await?;
             }
             let Some([words, scales]) = buffers else {
                 continue;
