@@ -187,3 +187,66 @@ fn kernels_are_timed_on_both_back_ends() {
         "{timed}"
     );
 }
+
+/// Random blocks of Q8_0, and their weights.
+#[cfg(feature = "llm")]
+fn matrix_in_q8_0(blocks: usize, next: &mut impl FnMut() -> u32) -> (Vec<u8>, Vec<f32>) {
+    let mut bytes = Vec::with_capacity(34 * blocks);
+    let mut weights = Vec::with_capacity(32 * blocks);
+    for _ in 0..blocks {
+        // A scale between 2⁻⁷ and 2⁻⁶, in f16.
+        let fraction = (next() >> 22) as u16;
+        let scale = (1.0 + f32::from(fraction) / 1024.0) / 128.0;
+        bytes.extend((0x2000 | fraction).to_le_bytes());
+        for _ in 0..32 {
+            let integer = (next() >> 24) as i8;
+            bytes.push(integer as u8);
+            weights.push(scale * f32::from(integer));
+        }
+    }
+    (bytes, weights)
+}
+
+#[cfg(feature = "llm")]
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn products_of_many_rows_by_large_matrices_are_those_in_f64() {
+    use relampago::HalfPrecision;
+    use relampago::llm::{QuantizedMatrix, WeightType};
+    // Large enough for all kernels; neither number of rows fills the tiles.
+    let ([m, rows, cols], mut state) = ([300, 4104, 4096], 1u32);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state
+    };
+    let (blocks, weights) = matrix_in_q8_0(rows * cols / 32, &mut next);
+    let x: Vec<f32> = (0..m * cols)
+        .map(|_| next() as f32 / 2f32.powi(31) - 1.0)
+        .collect();
+    for half_precision in [false, true] {
+        let builder = GpuDevice::builder().backend(Backend::Cuda);
+        let device = builder.half_precision(half_precision).build();
+        let device = device.expect("an NVIDIA GPU");
+        let halves = device.info().half_precision == HalfPrecision::Used;
+        assert!(half_precision || !halves);
+        let matrix = QuantizedMatrix::new(&device, WeightType::Q8_0, blocks.clone(), rows, cols);
+        let mut y = vec![f32::NAN; m * rows];
+        matrix.unwrap().matmul(&x, &mut y, m).unwrap();
+        // The relative error of two numbers as one bf16 each, or as sums of two.
+        let bound = if halves {
+            2f64.powi(-8)
+        } else {
+            2f64.powi(-15)
+        };
+        let mut largest = 0f64;
+        for (i, y) in y.iter().enumerate().step_by(97) {
+            let terms = x[i / rows * cols..].iter().zip(&weights[i % rows * cols..]);
+            let terms = terms.take(cols).map(|(&x, &w)| f64::from(x) * f64::from(w));
+            let size = terms.clone().map(f64::abs).sum::<f64>();
+            let error = (f64::from(*y) - terms.sum::<f64>()).abs() / size;
+            assert!(error <= bound, "{i}: {error:e} with 16 bits: {halves}");
+            largest = largest.max(error);
+        }
+        println!("16 bits: {halves}; largest error {largest:.2e} of the sum of sizes");
+    }
+}

@@ -8,14 +8,16 @@ use super::event::Event;
 use super::ops::LARGEST;
 use super::plan::CudaValues;
 use crate::alloc::try_zeros;
-use crate::ops::{Matmul, Op};
+use crate::ops::{HalfPrecision, Matmul, Op};
 use crate::simd::{self, Cpu};
-use relampago_ptx::kernels::{Activation, Binary, Unary};
+use relampago_ptx::kernels::{Activation, Binary, Kernel, PlanesMatmulKernel, Unary};
 
 /// The first NVIDIA GPU, and the CPU for operations that have no kernel there.
 pub(crate) struct CudaBackend {
     pub(super) device: CudaDevice,
     cpu: Cpu,
+    /// Whether prompts of language models may be multiplied in 16 bits.
+    asks_for_halves: bool,
     #[cfg(feature = "llm-core")]
     pub(super) passes: super::steps::PassTurns,
 }
@@ -87,15 +89,17 @@ impl Work {
 }
 
 impl CudaBackend {
-    /// Opens the first NVIDIA GPU. Operations without a kernel there run on `cpu`.
+    /// Opens the first NVIDIA GPU. Operations without a kernel there run on `cpu`. With `half_precision`, prompts of language
+    /// models are multiplied in 16 bits where the GPU has the kernel.
     ///
     /// # Errors
     /// `NoGpu` where there is no driver or no GPU.
-    pub(crate) fn open(cpu: Cpu) -> crate::error::Result<Self> {
+    pub(crate) fn open(cpu: Cpu, half_precision: bool) -> crate::error::Result<Self> {
         let device = CudaDevice::open(0)?;
         Ok(CudaBackend {
             device,
             cpu,
+            asks_for_halves: half_precision,
             #[cfg(feature = "llm-core")]
             passes: super::steps::PassTurns::default(),
         })
@@ -103,6 +107,22 @@ impl CudaBackend {
 
     pub(crate) fn name(&self) -> &str {
         self.device.name()
+    }
+
+    /// Returns whether prompts of language models are multiplied in 16 bits, or the reason why not.
+    pub(crate) fn half_precision(&self) -> HalfPrecision {
+        if !self.asks_for_halves {
+            return HalfPrecision::NotRequested;
+        }
+        if self.has(&PlanesMatmulKernel::wide()) {
+            return HalfPrecision::Used;
+        }
+        HalfPrecision::NoCooperativeMatrices
+    }
+
+    /// Returns whether a kernel supports the GPU.
+    pub(super) fn has(&self, kernel: &dyn Kernel) -> bool {
+        self.device.target().has(kernel.first_target())
     }
 
     /// Records an event after all work so far.

@@ -3,6 +3,7 @@
 mod choice;
 mod memory;
 mod passes;
+mod planes;
 
 use std::future::ready;
 use std::sync::{Arc, MutexGuard};
@@ -18,6 +19,7 @@ use crate::graph::steps::{
     Activation, Attention, BufferCache, Columns, Element, ExpertProduct, HeadPlaces, MOST_BLOCK,
     Norm, Product, Routing, StepBackend, StepKernels, StepPass, TILED_FROM, check_head, check_row,
 };
+use crate::ops::HalfPrecision;
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PIECE, PackedBlocks, WeightType, Words};
@@ -79,6 +81,10 @@ impl StepBackend for SharedCuda {
         CudaWeights::new(self, kind, matrices, cols)
     }
 
+    fn half_precision(&self) -> HalfPrecision {
+        self.as_ref().half_precision()
+    }
+
     fn gates(&self, _weights: &CudaWeights, rows: usize) -> bool {
         rows < TILED_FROM
     }
@@ -115,15 +121,9 @@ impl CudaWeights {
     fn new(cuda: &CudaBackend, kind: WeightType, matrices: &[&[u8]], cols: usize) -> Result<Self> {
         check_row(cols)?;
         let bytes: usize = matrices.iter().map(|blocks| blocks.len()).sum();
-        let rows = bytes / kind.row_bytes(cols).unwrap_or_default().max(1);
+        let row_bytes = kind.row_bytes(cols).unwrap_or_default().max(1);
+        let rows = bytes / row_bytes;
         check_limit("the number of rows of weights", rows, LARGEST)?;
-        let (format, row_kernel) = match Words::of(kind) {
-            Words::Floats => (PackedFormat::Floats, "multiply_floats"),
-            Words::Bytes => (PackedFormat::Bytes, "multiply_bytes"),
-            Words::Nibbles => (PackedFormat::Nibbles, "multiply_nibbles"),
-        };
-        Ok(Self {
-            format,
         let lens = Words::lens(kind, rows as u64 * cols as u64);
         let lens = lens.map(|len| len as usize);
         let words = CudaBuffer::uninitialised(&cuda.device, lens[0])?;
@@ -137,6 +137,13 @@ impl CudaWeights {
             at[0] += packed.words.len();
             at[1] += packed.scales.len();
         }
+        let (format, row_kernel) = match Words::of(kind) {
+            Words::Floats => (PackedFormat::Floats, "multiply_floats"),
+            Words::Bytes => (PackedFormat::Bytes, "multiply_bytes"),
+            Words::Nibbles => (PackedFormat::Nibbles, "multiply_nibbles"),
+        };
+        Ok(Self {
+            format,
             row_kernel,
             words,
             scales,
@@ -180,15 +187,10 @@ fn flag(value: bool) -> Argument {
 }
 
 impl CudaPass<'_> {
-    /// Whether a kernel supports the GPU.
-    fn has(&self, kernel: &dyn Kernel) -> bool {
-        kernel.first_target() <= self.cuda.device.target()
-    }
-
     /// The kernel for a product of many rows.
     fn tiled(&self, weights: &CudaWeights, tokens: usize) -> PackedMatmulKernel {
         let wide = PackedMatmulKernel::mma_wide(weights.format);
-        if !self.has(&wide) {
+        if !self.cuda.has(&wide) {
             return PackedMatmulKernel::tiled(weights.format);
         }
         let tiles = tokens
@@ -283,6 +285,9 @@ impl<'a> StepPass for CudaPass<'a> {
         norm: Option<Norm<'_, Elements>>,
     ) -> Result<()> {
         let tokens = product.rows;
+        if let Some(memory) = self.memory_for_planes(weights, tokens, [column, stride]) {
+            return self.multiply_planes(x, weights, (y, column, stride), product, memory);
+        }
         let skipped = norm.map_or(0, |norm| norm.skipped);
         // Where there is no norm, another buffer stands for its gain that is not read.
         let gain = norm.map_or(x, |norm| norm.gain);
@@ -422,7 +427,7 @@ impl<'a> StepPass for CudaPass<'a> {
         let mma = CachedAttentionKernel::mma(len);
         let many = attention.tokens >= MMA_FROM && CachedAttentionKernel::MMA_HEADS.contains(&len);
         let (kernel, splits) = match attention.splits() {
-            _ if many && self.has(&mma) => (mma, 1),
+            _ if many && self.cuda.has(&mma) => (mma, 1),
             1 => (CachedAttentionKernel::new(), 1),
             splits => (CachedAttentionKernel::split(), splits),
         };

@@ -85,6 +85,7 @@ impl Executor {
                 DeviceInfo {
                     adapter: Some(cuda.name().to_owned()),
                     api: Some("cuda".to_owned()),
+                    half_precision: cuda.half_precision(),
                     ..info
                 }
             ),

@@ -17,7 +17,7 @@ use crate::simd::{BlockMatrix, Cpu, multiply_blocks};
 ///
 /// The weights stay quantised, in the memory of the CPU or of the GPU, and are dequantized during the matmul. Inputs,
 /// products and accumulators are `f32`, and the accuracy is that of [`GpuDevice::matmul_async`] with the dequantized
-/// weights. A device with [`half_precision`](crate::DeviceBuilder::half_precision) may multiply in f16.
+/// weights. A device with [`half_precision`](crate::DeviceBuilder::half_precision) may multiply in 16 bits.
 ///
 /// On SIMD, matmuls of up to three rows with `Q8_0`, `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`, `Q4_K`, `Q5_K` and `Q6_K` round the
 /// inputs of each block of 32 to 16 bits, by at most 2⁻¹⁵ of the largest of them, and add integers. Whole

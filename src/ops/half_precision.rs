@@ -24,7 +24,7 @@ pub enum HalfPrecision {
     /// There is no GPU.
     NoGpu,
     /// The adapter or its driver has no cooperative matrices of 16 × 16 f16 with `f32`
-    /// accumulators.
+    /// accumulators; through CUDA, the GPU is no Hopper (compute capability 9.0).
     NoCooperativeMatrices,
     /// The adapter's subgroups do not have the 32 invocations that the kernel needs.
     SubgroupSize,
@@ -33,7 +33,7 @@ pub enum HalfPrecision {
     /// A check found wrong results in f16 and turned it off: [`crate::GpuDevice::verify_async`], or the load of a language
     /// model.
     WrongResults,
-    /// Matmuls on the GPU run in f16.
+    /// Matmuls on the GPU run in f16; through CUDA, those by quantised matrices in bf16.
     Used,
 }
 
