@@ -35,6 +35,8 @@ mod operators;
 pub(crate) mod optimizers;
 mod programs;
 mod random;
+#[cfg(all(target_arch = "wasm32", feature = "js-numeric"))]
+pub(crate) mod recording;
 mod reduce;
 mod run;
 mod shape;
