@@ -66,6 +66,17 @@ export class Node {
         return this.op === 'leaf';
     }
 
+    /** Where the elements are, as texts for people have it. */
+    get place() {
+        if (!this.isLeaf) {
+            return 'not computed yet';
+        }
+        if (this.source === PARAMETER) {
+            return 'an argument';
+        }
+        return this.isDisposed ? 'disposed of' : `on the ${this.source instanceof Resident ? 'device' : 'host'}`;
+    }
+
     get isDisposed() {
         return this.isLeaf && this.source === undefined;
     }

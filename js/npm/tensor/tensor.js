@@ -72,9 +72,9 @@ export class Tensor {
         return `Tensor ${text(this.#node.shape)}`;
     }
 
-    /** The text that Node's console prints. */
+    /** The text that the consoles of Node, Deno and Bun print. */
     [Symbol.for('nodejs.util.inspect.custom')]() {
-        return `${this}`;
+        return `${this} ${this.dtype}, ${this.#usable().place}`;
     }
 
     /** Arithmetic signs would make a number of a tensor. */
