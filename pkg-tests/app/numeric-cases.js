@@ -85,9 +85,9 @@ const boundOf = ({ name, inputs }, wanted, at, largest) => {
 /** The functions of two tensors element by element. */
 const PAIRWISE = ['modulo', 'fmod', 'atan2', 'logaddexp', 'hypot'];
 
-/** Whether an element of an elementwise function comes from a number so small that a GPU may take it for 0. */
-const isTiny = ({ name, inputs }, at) =>
-  PAIRWISE.includes(name) && inputs.some(({ elements }) => elements[at] !== 0 && Math.abs(elements[at]) < 2 ** -126);
+/** Whether an element of an elementwise function, or the result, is so small that a GPU may take it for 0. */
+const isTiny = ({ name, inputs, results }, at) => PAIRWISE.includes(name)
+  && [...inputs, ...results].some(({ elements }) => elements[at] !== 0 && Math.abs(elements[at]) < 2 ** -126);
 
 /** Returns a message for each element that differs from the wanted one. */
 const differences = (own, result, { shape, values, backend }) => {

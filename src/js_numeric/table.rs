@@ -42,8 +42,7 @@ fn describe(line: &mut String, name: &str, is_optional: bool, kind: &str) {
 
 /// Makes rows of functions: `OWNER NAME(ARGUMENTS; OPTIONS) RESULT = |call| …`. The owner is `device`, `class`, `tensor`
 /// or, for a tensor of indices, `indices`. The result is a tensor of the type `f32`, `u32` or the `same` as the first
-/// tensor, or `several` of it. An argument without a default must be given; an option
-/// without one has a default of the scripts.
+/// tensor, or `several` of it. An argument without a default must be given; the scripts draw a `seed` without one.
 macro_rules! functions {
     ($(
         $owner:ident $name:ident($($arg:ident: $type:ty $(= $default:expr)?),* $(; $($option:ident: $option_type:ty $(= $option_default:expr)?),+)?)
