@@ -1,5 +1,6 @@
 //! Graphs that tensors of JavaScript record, as a list of words of 32 bits. `js/npm/tensor/node.js` writes and reads the
-//! same list. The module that computes plans such graphs, and that of `relampago/train` adds nodes to them.
+//! same list. The module that computes plans such graphs, and those of `relampago/train` and `relampago/numeric` add nodes
+//! to them.
 //!
 //! `words` has lists of words, `read` reads nodes, and `write` writes them.
 

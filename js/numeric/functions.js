@@ -1,7 +1,7 @@
 // Functions of tensors: the module has a line for each, and returns the nodes of its results.
 
 import {
-    LEAST_RESIDENT, Tensor, added, enter, optionsOf, record, required, unshaped,
+    LEAST_RESIDENT, Tensor, added, enter, failure, optionsOf, record, required, shown, unshaped,
 } from '../npm/index.js';
 import { record as recorded, signatures } from '#numeric';
 import { argument } from './arguments.js';
@@ -66,16 +66,31 @@ class Arguments {
     }
 }
 
-const isOptions = (value) => Object(value) === value && Object.getPrototypeOf(value) === Object.prototype;
+/** Whether a value is a plain object of any realm, and no tensor, for example. */
+const isPlain = (value) => {
+    const { getPrototypeOf } = Object;
+    return Object(value) === value && !Array.isArray(value) && !getPrototypeOf(getPrototypeOf(value) ?? Object.prototype);
+};
 
-/** Returns the arguments by their names: those before the options, whose place is also that of an argument that may be left out. */
+/** Returns the options after the other arguments. */
+const givenOptions = (op, options, value) => {
+    if (value !== undefined && !isPlain(value)) {
+        throw failure(op, `\`options\` is ${shown(value)}, but must be a plain object`, 'INVALID_ARGUMENT');
+    }
+    if (value !== undefined && options.length === 0) {
+        throw failure(op, 'there are no options', 'INVALID_ARGUMENT');
+    }
+    return optionsOf(op, value, options.map(({ name }) => name));
+};
+
+/** Returns the arguments by their names. Options may stand in the place of an argument that may be left out. */
 const named = (op, { positional, options }, values) => {
     const found = {};
     const rest = [...values];
     for (const { name, isOptional } of positional) {
-        found[name] = isOptional && isOptions(rest[0]) ? undefined : rest.shift();
+        found[name] = isOptional && isPlain(rest[0]) ? undefined : rest.shift();
     }
-    return { ...found, ...optionsOf(op, options.length > 0 ? rest[0] : undefined, options.map(({ name }) => name)) };
+    return { ...found, ...givenOptions(op, options, rest[0]) };
 };
 
 /** Begins the call of a function of `self`: a device, the class, or a tensor, which is the first input. */

@@ -150,6 +150,10 @@ async function mistakes({ GpuDevice, Tensor }, device) {
     () => device.linspace(0, 1, 1e9),
     () => device.eye(2, -1),
     () => x.pad.call(5, []),
+    () => x.flip({ axis: 1 }),
+    () => x.cumsum(0, { reverse: true }),
+    () => x.bincount(2, x),
+    () => x.norm({ axis: 1 }),
   ];
   return calls.map((call) => {
     try {

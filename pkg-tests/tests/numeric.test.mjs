@@ -55,6 +55,10 @@ const MISTAKES = [
   'LIMIT_EXCEEDED linspace: the number of elements is 1000000000, beyond the limit of 16777216',
   'INVALID_ARGUMENT eye: `cols` is -1, but must be a whole number from 0',
   'INVALID_ARGUMENT pad: the method was called without its tensor; call it as tensor.pad(…)',
+  'INVALID_ARGUMENT flip: there are no options',
+  'INVALID_ARGUMENT cumsum: there are no options',
+  'INVALID_ARGUMENT bincount: `options` is an object (Tensor), but must be a plain object',
+  'INVALID_ARGUMENT norm: there is no option `axis`; there are `p`, `keepDims`',
 ];
 
 const RESULTS = {
