@@ -145,7 +145,10 @@ impl Argument for Vec<[usize; 2]> {
 
     fn read(words: &mut Words<'_>, _: &Recording) -> Self {
         let numbers = words.wholes();
-        numbers.chunks(2).map(|pair| [pair[0], pair[1]]).collect()
+        numbers
+            .chunks_exact(2)
+            .map(|pair| [pair[0], pair[1]])
+            .collect()
     }
 }
 
