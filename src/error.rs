@@ -25,7 +25,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// Shapes of tensors do not fit each other or the operation.
-    #[error("{op}: {message}")]
+    #[error("{}: {message}", argument(op))]
     ShapeMismatch {
         /// The operation.
         op: &'static str,
@@ -253,8 +253,8 @@ impl Error {
 }
 
 /// Returns a parameter's name as the caller writes it: camel case in JavaScript.
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
-fn argument(name: &str) -> String {
+#[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-numeric")))]
+pub(crate) fn argument(name: &str) -> String {
     let mut words = name.split('_');
     let mut camel = words.next().unwrap_or_default().to_owned();
     for word in words {
@@ -265,7 +265,7 @@ fn argument(name: &str) -> String {
     camel
 }
 
-#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+#[cfg(not(all(target_arch = "wasm32", any(feature = "js", feature = "js-numeric"))))]
 fn argument(name: &str) -> &str {
     name
 }

@@ -13,7 +13,8 @@
 //! - `view` has strided views, `lower` records nodes in a batch, `programs` caches compiled graphs by their structure,
 //!   and `run` runs the programs.
 //!
-//! Tensors of JavaScript record nodes of their own, which its collector frees, and lower them by `lower`, too.
+//! Tensors of JavaScript record nodes of their own, which its collector frees, and lower them by `lower`, too; `recording`
+//! records functions of `numeric` for them.
 
 mod axes;
 mod bytes;
@@ -35,6 +36,8 @@ mod operators;
 pub(crate) mod optimizers;
 mod programs;
 mod random;
+#[cfg(all(target_arch = "wasm32", feature = "js-numeric"))]
+pub(crate) mod recording;
 mod reduce;
 mod run;
 mod shape;

@@ -26,7 +26,7 @@
 //! - `stream`: answers of language models as a `futures_core::Stream`, by `Generation::into_stream`.
 //! - `serde`: `Serialize` and `Deserialize` for messages, options and results of language models, and for [`Backend`].
 //!
-//! `js`, `js-llm`, `js-chat`, `js-ptx`, `js-train` and `llm-core` are for the npm package.
+//! `js`, `js-llm`, `js-chat`, `js-numeric`, `js-ptx`, `js-train` and `llm-core` are for the npm package.
 //!
 //! # WebAssembly
 //!
@@ -58,10 +58,15 @@ mod instruction_set;
 mod js;
 #[cfg(all(target_arch = "wasm32", feature = "js-chat"))]
 mod js_chat;
-#[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-train")))]
+#[cfg(all(
+    target_arch = "wasm32",
+    any(feature = "js", feature = "js-numeric", feature = "js-train")
+))]
 mod js_graph;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 mod js_llm;
+#[cfg(all(target_arch = "wasm32", feature = "js-numeric"))]
+mod js_numeric;
 #[cfg(all(target_arch = "wasm32", feature = "js-ptx"))]
 mod js_ptx;
 #[cfg(all(
@@ -69,6 +74,7 @@ mod js_ptx;
     any(
         feature = "js",
         feature = "js-llm",
+        feature = "js-numeric",
         feature = "js-ptx",
         feature = "js-train"
     )

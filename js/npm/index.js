@@ -23,15 +23,17 @@ export {
     named, namedLater, requireAbortable, traced, unlessAborted,
 } from './core.js';
 
-/** For `relampago/train`; not part of the interface. */
+/** For `relampago/train` and `relampago/numeric`; not part of the interface. */
 export { entered } from '../common/stack.js';
-export { extend } from './tensor/extension.js';
-export { PARAMETER, added, bitsOf, described } from './tensor/node.js';
+export { announce, extend } from './tensor/extension.js';
+export { unshaped } from './tensor/movement.js';
+export { LEAST_RESIDENT, PARAMETER, added, bitsOf, described } from './tensor/node.js';
 export { optionsOf } from './tensor/options.js';
-export { leaf } from './tensor/record.js';
+export { seedOf } from './tensor/random.js';
+export { leaf, record } from './tensor/record.js';
 export { enter } from './tensor/scope.js';
 export { failure, shown, sizeOf, text } from './tensor/shape.js';
-export { arrangedTensors, beside } from './tensor/tensor.js';
+export { arrangedTensors, beside, indicesOf, listed, required } from './tensor/tensor.js';
 
 const { create } = GpuDevice;
 

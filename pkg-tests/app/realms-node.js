@@ -17,5 +17,5 @@ const sources = {
   thenable: () => ({ then: (resolve) => resolve(bytes) }),
 };
 await relampago.default(sources[source]());
-const others = await Promise.all(['relampago', 'relampago/train', 'relampago/ptx'].map((name) => import(name)));
+const others = await Promise.all(['relampago', 'relampago/numeric', 'relampago/train', 'relampago/ptx'].map((name) => import(name)));
 console.log(JSON.stringify(await realms(relampago, theirs, others, { backend: 'simd' })));

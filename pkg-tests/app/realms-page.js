@@ -17,7 +17,7 @@ async function iframe() {
 
 async function run() {
   const relampago = await import('./relampago/index.js');
-  const others = await Promise.all(['', 'train/', 'ptx/'].map((name) => import(`./relampago/${name}index.js`)));
+  const others = await Promise.all(['', 'numeric/', 'train/', 'ptx/'].map((name) => import(`./relampago/${name}index.js`)));
   const theirs = await iframe();
   const url = relampago.moduleUrl();
   const sources = {

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
   '.json': 'application/json',
   '.wasm': 'application/wasm',
   '.gguf': 'application/octet-stream',

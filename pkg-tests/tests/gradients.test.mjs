@@ -94,7 +94,7 @@ test('gradients in Node', (t) => {
   const output = execFileSync('node', ['gradients-node.js'], { cwd: folder, encoding: 'utf8' });
   const results = JSON.parse(output);
   verify(t, results);
-  assert.match(results.early[0], /^NOT_LOADED gradients: gradients come with `import 'relampago\/train'`/);
+  assert.match(results.early[0], /^NOT_LOADED gradients: it needs `import 'relampago\/train'`/);
 });
 
 describe('gradients in Chromium', () => {

@@ -12,6 +12,7 @@ const MODULES = {
   relampago: 'relampago_simd128.wasm',
   'relampago/static': 'relampago_simd128.wasm',
   'relampago/ptx': 'ptx/relampago_ptx.wasm',
+  'relampago/numeric': 'numeric/relampago_numeric.wasm',
   'relampago/train': 'train/relampago_train.wasm',
 };
 const LATER = ['nothing', 'missing', 'name', 'number', 'rejection', 'unreachable', 'bytes'];

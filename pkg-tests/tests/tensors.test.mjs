@@ -205,6 +205,10 @@ test('tensors in Node', (t) => {
   const output = execFileSync('node', ['tensors-node.js', String(NODE_CASES)], { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 26 });
   const results = JSON.parse(output);
   verify(t, results, NODE_CASES);
+  assert.deepEqual(results.printed, [
+    'Tensor [1, 2] f32, on the host', 'Tensor [1, 2] bool, not computed yet', 'Tensor [] f32, not computed yet',
+    'Tensor [] u32, on the device', 'Tensor [1, 2] f32, an argument', 'Tensor [1, 2] f32, disposed of',
+  ]);
   const { grown, last, planned } = results.memory;
   t.diagnostic(`10,000 iterations: ${grown} bytes more of array buffers`);
   assert.ok(grown < 16 * 2 ** 20, `${grown} bytes more`);

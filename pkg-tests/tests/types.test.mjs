@@ -11,7 +11,7 @@ import { fresh } from '../support/install.mjs';
 const modules = fileURLToPath(new URL('../node_modules/', import.meta.url));
 const STRICT = ['--strict', '--skipLibCheck', 'false', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'];
 const TARGET = ['--noEmit', '--target', 'esnext', '--lib', 'esnext,dom'];
-const FILES = ['types.ts', 'views-types.ts', 'tensors-types.ts', 'llm-types.ts', 'ptx-types.ts'];
+const FILES = ['types.ts', 'views-types.ts', 'tensors-types.ts', 'numeric-types.ts', 'llm-types.ts', 'ptx-types.ts'];
 // Each by its folder, with what tells it of `GPUDevice`, which later ones know.
 const COMPILERS = { 'typescript-5.7': ['--types', '@webgpu/types'], 'typescript-6': [], typescript: [] };
 

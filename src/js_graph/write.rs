@@ -8,6 +8,7 @@ use crate::lazy::view::Walk;
 use crate::ops::{ConvLayer, Op, Padding, for_each_op};
 
 /// Writes the indices of results, and nodes.
+#[cfg(feature = "js-train")]
 pub(crate) fn written(results: &[usize], nodes: &[Described]) -> Result<Vec<u32>> {
     let mut words = Vec::new();
     write_list(&mut words, results);
@@ -18,7 +19,7 @@ pub(crate) fn written(results: &[usize], nodes: &[Described]) -> Result<Vec<u32>
 }
 
 /// Writes a node as [`read_node`](super::read_node) reads it.
-fn write_node(words: &mut Vec<u32>, node: &Described) -> Result<()> {
+pub(crate) fn write_node(words: &mut Vec<u32>, node: &Described) -> Result<()> {
     let Described { shape, operation } = node;
     let Some((kind, inputs)) = operation else {
         return Ok(());
@@ -32,8 +33,18 @@ fn write_node(words: &mut Vec<u32>, node: &Described) -> Result<()> {
     Ok(())
 }
 
+/// Writes a leaf with its elements.
+#[cfg(feature = "js-numeric")]
+pub(crate) fn write_leaf(words: &mut Vec<u32>, shape: &[usize], values: &[f32]) {
+    words.push(0);
+    write_list(words, shape);
+    write_list(words, &[]);
+    words.push(values.len() as u32);
+    words.extend(values.iter().map(|value| value.to_bits()));
+}
+
 /// Writes whole numbers after their count.
-fn write_list(words: &mut Vec<u32>, numbers: &[usize]) {
+pub(crate) fn write_list(words: &mut Vec<u32>, numbers: &[usize]) {
     words.push(numbers.len() as u32);
     words.extend(numbers.iter().map(|&number| number as u32));
 }

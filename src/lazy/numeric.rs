@@ -7,7 +7,7 @@
 //! - `products` has products and norms along axes, `remainder`, `angle` and `stable` have elementwise functions.
 //! - `scan`, `sort` and `fourier` apply operations of rows along any axis, `short_time` transforms windows.
 //! - `pool` and `resize` work on images, `einsum` contracts axes by their labels.
-//! - `counts` counts elements, `dropout` drops them at random.
+//! - `counts` counts elements, `scatter` adds them at indices, `dropout` drops them at random.
 
 mod angle;
 mod counts;
@@ -23,6 +23,7 @@ mod remainder;
 mod repetition;
 mod resize;
 mod scan;
+mod scatter;
 mod short_time;
 mod sort;
 mod stable;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::lazy::node::Node;
+use crate::lazy::shape::broadcast;
 use crate::lazy::tensor::Tensor;
 
 /// A tensor, or a number, which broadcasts with every shape.
@@ -47,5 +48,17 @@ impl Tensor {
                 Err(Error::Foreign { what, owner })
             }
         }
+    }
+
+    /// Returns the other argument of a function of two tensors, which must broadcast with each other.
+    pub(super) fn broadcasting<'a>(
+        &self,
+        op: &'static str,
+        [own, what]: [&'static str; 2],
+        operand: impl Into<Operand<'a>>,
+    ) -> Result<Tensor> {
+        let node = self.beside(what, operand)?;
+        broadcast(op, &[(own, self.shape()), (what, &node.shape)])?;
+        Ok(self.with(node))
     }
 }

@@ -149,6 +149,7 @@ fn record(tensors: &Tensors, case: &str, inputs: &[Tensor]) -> Result<Vec<Tensor
         "logaddexp" => x().logaddexp(&inputs[1]),
         "hypot" => x().hypot(&inputs[1]),
         "bincount" => x().bincount(given.size(0), inputs.get(1)),
+        "scatter_add" => x().scatter_add(&inputs[1], &inputs[2], given.axis(0)),
         "histogram" => x().histogram(given.size(0), given.number(1), given.number(2)),
         "resize" => x().resize(&[given.size(1), given.size(2)], interpolation(given.0[0])),
         "max_pool" => x().max_pool(&given.pool()),
@@ -228,6 +229,7 @@ fn functions_compute_what_numpy_and_pytorch_do() {
                 wrong.extend(differences(case, at, result));
             }
         }
+        assert!(wrong.is_empty(), "on {backend}:\n{}", wrong.join("\n"));
         println!(
             "{} cases of NumPy, SciPy and PyTorch on {backend}",
             cases.len()

@@ -8,7 +8,7 @@ const PACKAGE = new URL('../relampago/', import.meta.url);
 /** The paths under which TypeScript finds the files. */
 export const LIBRARIES = '/typescript/';
 export const ENTRIES = '/relampago/';
-const FIRST = [`${LIBRARIES}lib.esnext.d.ts`, `${LIBRARIES}lib.dom.d.ts`, ...['', 'train/', 'llm/', 'ptx/'].map((entry) => `${ENTRIES}${entry}index.d.ts`)];
+const FIRST = [`${LIBRARIES}lib.esnext.d.ts`, `${LIBRARIES}lib.dom.d.ts`, ...['', 'numeric/', 'train/', 'llm/', 'ptx/'].map((entry) => `${ENTRIES}${entry}index.d.ts`)];
 
 /** Returns the texts of all declaring files by their paths: of the first ones, and of those that they refer to. */
 export async function declarations() {

@@ -7,6 +7,7 @@ import { pixelsOf } from './image.js';
 import { compiled } from './jit.js';
 import * as movement from './movement.js';
 import { LEAST_RESIDENT, Resident } from './node.js';
+import { NUMERIC, numeric } from './numeric.js';
 import { drawn } from './random.js';
 import { leaf, number } from './record.js';
 import { programsOf } from './run.js';
@@ -104,6 +105,8 @@ const RECORDING = {
     valueAndGradients: (device, f) => differentiated('valueAndGradients', device, f, (both) => both),
 
     gradients: (device, f) => differentiated('gradients', device, f, ({ gradients }) => gradients),
+
+    ...Object.fromEntries(NUMERIC.device.map((name) => [name, (device, ...values) => numeric(name, device, values)])),
 };
 for (const [name, record] of Object.entries(RECORDING)) {
     GpuDevice.prototype[name] = named(GpuDevice, 'device', name, function (...values) {

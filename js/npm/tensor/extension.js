@@ -1,23 +1,29 @@
-// The functions of `relampago/train`, whose module is loaded apart, and only by those who import that entry.
+// Entries of the package that add functions to tensors, `relampago/train` and `relampago/numeric`. Their modules are loaded
+// apart, and only for those who import them.
 
 import { failure } from './shape.js';
 
-/** The entry, if it was imported. */
-let training;
+/** Functions that load the modules of the entries that were imported. */
+const loads = [];
 
-/** Stores the functions of the entry: the one that loads its module, and those of the module. */
-export const extend = (entry) => {
-    training = entry;
+/** The functions of the entries whose modules were loaded. */
+const entries = {};
+
+/** Has `GpuDevice.create` load an entry's module, so that calls need not wait. */
+export const announce = (load) => loads.push(load);
+
+/** Stores the functions of an entry, whose module was loaded. */
+export const extend = (name, functions) => {
+    entries[name] = functions;
 };
 
-/** Loads the module of the entry if it was imported, so that calls need not wait. */
-export const extended = () => training?.load();
+/** Loads the modules of the entries that were imported. */
+export const extended = () => Promise.all(loads.map((load) => load()));
 
-/** Returns the nodes of gradients as words: see `added`. */
-export const differentiate = (op, words) => {
-    if (!training) {
-        const message = "gradients come with `import 'relampago/train'`, before GpuDevice.create()";
-        throw failure(op, message, 'NOT_LOADED');
+/** Returns the functions of an entry. */
+export const extension = (op, name) => {
+    if (!entries[name]) {
+        throw failure(op, `it needs \`import 'relampago/${name}'\`, before GpuDevice.create()`, 'NOT_LOADED');
     }
-    return training.differentiate(words);
+    return entries[name];
 };

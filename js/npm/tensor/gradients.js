@@ -1,6 +1,6 @@
 // Gradients: the module returns the nodes that they need, by the structure of the graph.
 
-import { differentiate } from './extension.js';
+import { extension } from './extension.js';
 import { added, described, ordered } from './node.js';
 import { record } from './record.js';
 import { failure, shown, text } from './shape.js';
@@ -26,7 +26,7 @@ export const gradientsOf = (op, loss, nodes) => {
     }
     const roots = [loss, ...nodes];
     const order = ordered(roots);
-    return added(differentiate(op, described(order, roots)), order);
+    return added(extension(op, 'train').differentiate(described(order, roots)), order);
 };
 
 /** Returns a function's value, and the gradients of the nodes that `call` calls it with. */

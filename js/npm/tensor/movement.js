@@ -123,7 +123,7 @@ export const stack = (parts, at) => {
 };
 
 /** Returns the node that a node has the elements of, in another shape. */
-const unshaped = (node) => {
+export const unshaped = (node) => {
     let found = node;
     while (found.op === 'reshape') {
         [found] = found.inputs;

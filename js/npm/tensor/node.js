@@ -66,6 +66,17 @@ export class Node {
         return this.op === 'leaf';
     }
 
+    /** Where the elements are, as texts for people have it. */
+    get place() {
+        if (!this.isLeaf) {
+            return 'not computed yet';
+        }
+        if (this.source === PARAMETER) {
+            return 'an argument';
+        }
+        return this.isDisposed ? 'disposed of' : `on the ${this.source instanceof Resident ? 'device' : 'host'}`;
+    }
+
     get isDisposed() {
         return this.isLeaf && this.source === undefined;
     }
@@ -152,25 +163,29 @@ export const described = (order, results) => {
 
 /**
  * Returns the nodes of a list of indices, after which words describe nodes that are added to a graph: see `described`.
- * `order` has the nodes of the graph.
+ * `order` has the nodes of the graph. A leaf among them has the bits of its elements as parameters; `enter` is called with it.
  */
-export const added = (words, order) => {
+export const added = (words, order, { device = order[0].device, enter } = {}) => {
     const nodes = [...order];
-    const [{ device }] = order;
     let at = 0;
     const list = () => {
         const start = at + 1;
         at = start + words[at];
-        return [...words.subarray(start, at)];
+        return words.slice(start, at);
     };
-    const results = list();
+    const results = [...list()];
     while (at < words.length) {
         const kind = words[at++];
-        const [shape, places, parameters] = [list(), list(), list()];
-        const op = kind === 1 ? ops[parameters.shift()][0] : KINDS[kind];
-        const inputs = places.map((place) => nodes[place]);
-        const operation = { op, inputs, parameters: parameters.map((word) => word | 0) };
-        nodes.push(new Node(device, shape, sizeOf(shape) > 0 ? operation : { source: new Float32Array(0) }));
+        const [shape, places, parameters] = [[...list()], [...list()], list()];
+        if (kind === 0 || sizeOf(shape) === 0) {
+            const leaf = new Node(device, shape, { source: new Float32Array(kind === 0 ? parameters.buffer : 0) });
+            nodes.push(leaf);
+            enter?.(leaf);
+            continue;
+        }
+        const all = [...new Int32Array(parameters.buffer)];
+        const op = kind === 1 ? ops[all.shift()][0] : KINDS[kind];
+        nodes.push(new Node(device, shape, { op, inputs: places.map((place) => nodes[place]), parameters: all }));
     }
     return results.map((place) => nodes[place]);
 };

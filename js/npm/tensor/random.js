@@ -34,7 +34,7 @@ const justBelow = (max) => {
     return value[0];
 };
 
-const seedOf = (op, seed = Math.floor(Math.random() * 2 ** 53)) => {
+export const seedOf = (op, seed = Math.floor(Math.random() * 2 ** 53)) => {
     if (!Number.isSafeInteger(seed) || seed < 0) {
         throw failure(op, `\`seed\` is ${shown(seed)}, but must be a whole number from 0 to 2^53 - 1`, 'INVALID_ARGUMENT');
     }

@@ -9,6 +9,7 @@ import { imageOf } from './image.js';
 import * as linear from './linear.js';
 import * as movement from './movement.js';
 import { Node } from './node.js';
+import { NUMERIC, numeric } from './numeric.js';
 import { operands } from './operand.js';
 import { abortable } from './options.js';
 import { leaf, number } from './record.js';
@@ -71,9 +72,9 @@ export class Tensor {
         return `Tensor ${text(this.#node.shape)}`;
     }
 
-    /** The text that Node's console prints. */
+    /** The text that the consoles of Node, Deno and Bun print. */
     [Symbol.for('nodejs.util.inspect.custom')]() {
-        return `${this}`;
+        return `${this} ${this.dtype}, ${this.#usable().place}`;
     }
 
     /** Arithmetic signs would make a number of a tensor. */
@@ -99,7 +100,7 @@ const GONE = new Node(undefined, [], {});
 
 const { required, beside } = operands((value) => nodeOf(value));
 
-export { beside };
+export { beside, required };
 
 /** Returns the nodes of a list of tensors of one device. */
 export const listed = (op, tensors) => {
@@ -204,11 +205,22 @@ method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf('gather'
 method('crossEntropy', (x, labels) => linear.crossEntropy(x, indicesOf('crossEntropy', 'labels', labels, x)));
 method('stopGradient', (x) => stopGradient(x));
 
+for (const name of NUMERIC.tensor) {
+    Tensor.prototype[name] = function call(...values) {
+        return entered(call, () => numeric(name, this, values));
+    };
+}
+for (const name of NUMERIC.class) {
+    Tensor[name] = function call(...values) {
+        return entered(call, () => numeric(name, Tensor, values));
+    };
+}
+
 /** The typed arrays that indices may be. */
 const INDICES = ['Uint32Array', 'Float32Array'];
 
 /** Returns the node of an argument that has indices. */
-const indicesOf = (op, what, indices, x) => {
+export const indicesOf = (op, what, indices, x) => {
     if (typeof indices !== 'number' && !Array.isArray(indices) && !INDICES.includes(classOf(indices))) {
         return beside(op, what, indices, x);
     }

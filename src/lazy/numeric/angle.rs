@@ -28,15 +28,18 @@ impl Tensor {
     /// `ShapeMismatch` for shapes that do not broadcast, `Foreign`.
     #[doc(alias = "arctan2")]
     pub fn atan2<'a>(&self, x: impl Into<Operand<'a>>) -> Result<Tensor> {
-        let x = self.with(self.beside("x", x)?);
+        let x = self.broadcasting("atan2", ["y", "x"], x)?;
         let (up, along) = (self.abs()?, x.abs()?);
         let is_steep = along.less(&up)?;
         let least = is_steep.select(&along, &up)?;
         let most = is_steep.select(&up, &along)?;
         let divisor = most.add(&most.equal(0.0)?)?;
         let ratio = least.div(&divisor)?;
-        // Two infinities are a diagonal.
-        let ratio = least.equal(f32::INFINITY)?.select(1.0, &ratio)?;
+        // Two infinities are a diagonal; one beside NaN is none.
+        let is_diagonal = least
+            .equal(f32::INFINITY)?
+            .and(&most.equal(f32::INFINITY)?)?;
+        let ratio = is_diagonal.select(1.0, &ratio)?;
         let angle = arctangent(&ratio)?;
         let angle = is_steep.select(&angle.neg()?.add(FRAC_PI_2)?, &angle)?;
         let angle = x.is_negative()?.select(&angle.neg()?.add(PI)?, &angle)?;

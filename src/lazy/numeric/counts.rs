@@ -44,8 +44,8 @@ impl Tensor {
     /// `LimitExceeded` for more than 2²⁴ bins or elements.
     pub fn histogram(&self, bins: usize, start: f32, end: f32) -> Result<Tensor> {
         check_positive("bins", bins)?;
-        check_finite("start", start)?;
-        check_finite("end", end)?;
+        check_finite("start", start.into())?;
+        check_finite("end", end.into())?;
         if start >= end {
             let requirement = format!("below `end` ({})", number(end));
             return Err(Error::invalid("start", number(start), requirement));

@@ -59,7 +59,7 @@ impl Tensor {
         let len = self.shape()[at];
         if !len.is_multiple_of(count) {
             let axis = format!("the {len} elements of axis {at}");
-            let requirement = format!("a number that divides {axis}; `split_at` makes other parts");
+            let requirement = format!("a number that divides {axis}; indices make other parts");
             return Err(Error::invalid("count", count.to_string(), requirement));
         }
         let ends: Vec<usize> = (1..count).map(|part| part * (len / count)).collect();

@@ -29,13 +29,17 @@ impl Tensors {
     /// `InvalidArgument` for a step of 0 and for numbers that are not finite, `LimitExceeded` for more than 2²⁴
     /// elements, `OutOfMemory`.
     pub fn arange(&self, start: f32, end: f32, step: f32) -> Result<Tensor> {
+        self.arange_f64(start.into(), end.into(), step.into())
+    }
+
+    /// Creates the numbers of [`arange`](Self::arange) by bounds that an `f32` may not have.
+    pub(crate) fn arange_f64(&self, start: f64, end: f64, step: f64) -> Result<Tensor> {
         check_finite("start", start)?;
         check_finite("end", end)?;
         check_finite("step", step)?;
         if step == 0.0 {
             return Err(Error::invalid("step", "0", "a number other than 0"));
         }
-        let [start, end, step] = [start, end, step].map(f64::from);
         // A negative number of elements becomes 0, and one beyond all integers the largest of them.
         let count = ((end - start) / step).ceil() as usize;
         self.regular(count, |at| start + at as f64 * step)
@@ -55,9 +59,13 @@ impl Tensors {
     /// # Errors
     /// `InvalidArgument` for numbers that are not finite, `LimitExceeded` for more than 2²⁴ elements, `OutOfMemory`.
     pub fn linspace(&self, start: f32, end: f32, count: usize) -> Result<Tensor> {
+        self.linspace_f64(start.into(), end.into(), count)
+    }
+
+    /// Creates the numbers of [`linspace`](Self::linspace) by bounds that an `f32` may not have.
+    pub(crate) fn linspace_f64(&self, start: f64, end: f64, count: usize) -> Result<Tensor> {
         check_finite("start", start)?;
         check_finite("end", end)?;
-        let [start, end] = [start, end].map(f64::from);
         let last = count.saturating_sub(1).max(1) as f64;
         let is_last = |at: usize| at > 0 && at + 1 == count;
         self.regular(count, |at| {
@@ -131,7 +139,9 @@ impl Tensor {
 }
 
 /// Returns an error for a number that is NaN or infinite.
-pub(super) fn check_finite(what: &'static str, value: f32) -> Result<()> {
+pub(super) fn check_finite(what: &'static str, value: f64) -> Result<()> {
+    // As the elements have it.
+    let value = value as f32;
     if value.is_finite() {
         return Ok(());
     }

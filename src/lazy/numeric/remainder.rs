@@ -26,7 +26,7 @@ impl Tensor {
     #[doc(alias = "remainder")]
     #[doc(alias = "rem")]
     pub fn modulo<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
-        let b = self.with(self.beside("b", b)?);
+        let b = self.broadcasting("modulo", ["a", "b"], b)?;
         let quotient = self.div(&b)?.floor()?;
         // A quotient of 0 leaves `a`, even beside an infinite divisor.
         let whole = quotient.mul(&b)?;
@@ -45,7 +45,7 @@ impl Tensor {
     /// # Errors
     /// The errors of [`modulo`](Self::modulo).
     pub fn fmod<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
-        let b = self.with(self.beside("b", b)?);
+        let b = self.broadcasting("fmod", ["a", "b"], b)?;
         let rest = self.abs()?.modulo(&b.abs()?)?;
         self.less(0.0)?.select(&rest.neg()?, &rest)
     }

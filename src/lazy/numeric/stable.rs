@@ -21,7 +21,7 @@ impl Tensor {
     /// # Errors
     /// `ShapeMismatch` for shapes that do not broadcast, `Foreign`.
     pub fn logaddexp<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
-        let b = self.with(self.beside("b", b)?);
+        let b = self.broadcasting("logaddexp", ["a", "b"], b)?;
         // Equal infinities have no difference.
         let distance = self.equal(&b)?.select(0.0, &self.sub(&b)?.abs()?)?;
         self.maximum(&b)?.add(&distance.neg()?.softplus()?)
@@ -42,7 +42,7 @@ impl Tensor {
     /// # Errors
     /// `ShapeMismatch` for shapes that do not broadcast, `Foreign`.
     pub fn hypot<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
-        let b = self.with(self.beside("b", b)?).abs()?;
+        let b = self.broadcasting("hypot", ["a", "b"], b)?.abs()?;
         let a = self.abs()?;
         let (least, most) = (a.minimum(&b)?, a.maximum(&b)?);
         let divisor = most.add(&most.equal(0.0)?)?;

@@ -191,6 +191,19 @@ def transforms():
         case(f"istft {window} {hop} 41", [pairs(y.numpy()), hann], back.numpy())
 
 
+def scatters():
+    # Draws of its own, so that the cases before stay.
+    own = np.random.default_rng(11)
+    for shape, axis, indices in (((5,), 0, [3, 0, 3]), ((3, 4), 1, [[1, 3], [1, 0]]), ((2, 3, 2), -2, [2, 2, 2, 0]), ((4, 2), 0, []), ((4,), 0, 2)):
+        x = np.round(own.standard_normal(shape) * 16) / 8
+        indices = np.array(indices, int)
+        at = (slice(None),) * (axis % len(shape)) + (indices,)
+        source = np.round(own.standard_normal(x[at].shape) * 16) / 8
+        y = x.copy()
+        np.add.at(y, at, source)
+        case(f"scatter_add {axis}", [x, indices, source], y)
+
+
 ranges()
 movement()
 reductions()
@@ -201,5 +214,6 @@ images()
 scans()
 orders()
 transforms()
+scatters()
 Path(__file__).with_name("cases.txt").write_text("\n".join(lines) + "\n")
 print(sum(1 for text in lines if not text.startswith(("x ", "y "))), "cases")

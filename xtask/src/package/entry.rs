@@ -1,5 +1,5 @@
-//! The entry points of the package: `relampago`, `relampago/train`, `relampago/llm` and `relampago/ptx`. Each has its
-//! own modules.
+//! The entry points of the package: `relampago`, `relampago/numeric`, `relampago/train`, `relampago/llm` and
+//! `relampago/ptx`. Each has its own modules.
 
 use crate::wasm::{Module, Variant};
 
@@ -101,7 +101,7 @@ const LANGUAGE_MODELS: &[Bundle] = &[
 ];
 
 /// Errors, tensors and nodes are those of `relampago`.
-const TRAINING: &[Bundle] = &[
+const OF_TENSORS: &[Bundle] = &[
     Bundle {
         name: "index.js",
         external: &[
@@ -119,7 +119,7 @@ const TRAINING: &[Bundle] = &[
 ];
 
 /// All entries; those of the demo come first.
-pub(super) const ENTRIES: [Entry; 4] = [
+pub(super) const ENTRIES: [Entry; 5] = [
     Entry {
         name: "relampago",
         folder: "",
@@ -188,10 +188,26 @@ pub(super) const ENTRIES: [Entry; 4] = [
             settings: SMALL,
             variants: &[Variant::TRAIN],
         }],
-        bundles: TRAINING,
+        bundles: OF_TENSORS,
         copies: &[],
         op_table: false,
         limit: 64 * 1024,
+    },
+    Entry {
+        name: "numeric",
+        folder: "numeric",
+        source: "numeric",
+        modules: &[Module {
+            script: "relampago",
+            import: "numeric",
+            features: "numeric",
+            settings: SMALL,
+            variants: &[Variant::NUMERIC],
+        }],
+        bundles: OF_TENSORS,
+        copies: &[],
+        op_table: false,
+        limit: 72 * 1024,
     },
     Entry {
         name: "ptx",

@@ -125,11 +125,12 @@ fn published_types(types: &str, entry: &Entry, depth: usize) -> String {
     };
     let modules = entry.modules.iter();
     let modules = modules.map(|module| (format!("#{}", module.import), module.script));
-    let tables = [("#ops".to_owned(), "ops")];
+    let shared = [("#ops", "ops"), ("#computing", "../relampago")];
+    let shared = shared.map(|(import, script)| (import.to_owned(), script));
     let common = "../".repeat(depth + 1) + "common/";
     let types = types.replace(&format!("'{common}"), &format!("'{root}"));
     let types = types.replace("'../npm/", "'../");
-    modules.chain(tables).fold(types, |types, (from, to)| {
+    modules.chain(shared).fold(types, |types, (from, to)| {
         types.replace(&format!("'{from}'"), &format!("'{root}{to}.js'"))
     })
 }

@@ -29,6 +29,7 @@ const LAYERS: &[&str] = &[
     "js_shared",
     "js_graph",
     "js_train",
+    "js_numeric",
     "js",
     "js_chat",
     "js_llm",

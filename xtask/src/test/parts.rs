@@ -188,9 +188,10 @@ fn js(context: &Context) -> Result<()> {
 
 fn clippy_wasm(context: &Context) -> Result<()> {
     for features in [
-        "gpu,js,js-llm,js-chat,js-ptx,js-train",
+        "gpu,js,js-llm,js-chat,js-ptx,js-numeric,js-train",
         "js-llm",
         "js-chat",
+        "js-numeric",
         "js-train",
     ] {
         let clippy = cmd!(

@@ -131,8 +131,10 @@ impl Variant {
     pub(crate) const PTX: Self = Self::plain("ptx");
     /// Reads chat templates and JSON schemas, and needs no vectors.
     pub(crate) const CHAT: Self = Self::plain("chat");
-    /// Adds nodes to graphs, and needs no vectors.
+    /// Adds nodes of gradients to graphs, and needs no vectors.
     pub(crate) const TRAIN: Self = Self::plain("train");
+    /// Adds nodes of functions to graphs, and needs no vectors.
+    pub(crate) const NUMERIC: Self = Self::plain("numeric");
 
     /// A variant for one thread, without relaxed SIMD.
     const fn plain(name: &'static str) -> Self {

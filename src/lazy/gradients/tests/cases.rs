@@ -397,7 +397,7 @@ fn composed(cases: &mut Cases) -> Result<Case> {
     let b = cases
         .tensors
         .tensor(&b.add(0.002)?.read()?, &[rows, cols])?;
-    let y = match cases.below(12) {
+    let y = match cases.below(13) {
         0 => a.pad(&[[1, 2], [0, 1]], Border::Edge)?,
         1 => a.tile(&[2, 2])?.mul(&b.repeat(2, 0)?.tile(&[1, 2])?)?,
         2 => a.roll(1, 1)?.mul(&b.flip(..)?)?,
@@ -409,6 +409,11 @@ fn composed(cases: &mut Cases) -> Result<Case> {
         8 => a.modulo(1.5)?.add(&b.fmod(-0.75)?)?,
         9 => Tensor::einsum("ij,kj->ik", &[&a, &b])?,
         10 => Tensor::einsum("ij,ij->j", &[&a, &b])?,
+        11 => {
+            let indices = cases.tensors.tensor(&[1.0, 0.0, 1.0], &[3])?;
+            let source = b.slice(1, ..2)?.sum(1)?.unsqueeze(1)?;
+            a.square()?.scatter_add(&indices, &source, 1)?
+        }
         _ => a.dropout(0.4, 5)?.mul(&b)?,
     };
     Ok((y, vec![a, b]))
