@@ -253,7 +253,11 @@ fn check(examples: &[TuneExample], options: &TuneOptions) -> Result<()> {
     ];
     for (name, number) in positive {
         if !(number > 0.0 && number.is_finite()) {
-            return Err(Error::invalid(name, number.to_string(), "a positive number"));
+            return Err(Error::invalid(
+                name,
+                number.to_string(),
+                "a positive number",
+            ));
         }
     }
     let shares = [

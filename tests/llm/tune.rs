@@ -1,16 +1,15 @@
 //! Adapters that a model learns.
 
-use super::gguf::random_tensor;
 use super::lora::{Part, parts};
 use super::random_models::{
     GEMMA, LLAMA, Oracle, PHI, QWEN2, QWEN3_MOE, SHAPES, Shape, WIDTH, random_model,
 };
-use super::{load, on_gpus};
+use super::{is_exhaustive, load, model_file, on_gpus};
 use crate::support::Random;
 use relampago::InstructionSet;
 use relampago::llm::{
     GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions, LoraOptions, Message, Progress,
-    ScaledLora, TuneExample, TuneOptions, TunedLora,
+    ScaledLora, Schedule, TuneExample, TuneOptions, TunedLora,
 };
 use std::ops::ControlFlow;
 
@@ -78,8 +77,14 @@ fn the_first_loss_is_that_of_the_model() {
         let tuned = model.tune(&[TEXT.into()], all_linear()).unwrap();
         let loss = f64::from(tuned.losses()[0]);
         let name = shape.name;
-        assert!((loss - inferred).abs() < 2e-6 * inferred, "{name}: {loss}, inferred {inferred}");
-        assert!((loss - exact).abs() < 1e-5 * exact, "{name}: {loss}, exact {exact}");
+        assert!(
+            (loss - inferred).abs() < 2e-6 * inferred,
+            "{name}: {loss}, inferred {inferred}"
+        );
+        assert!(
+            (loss - exact).abs() < 1e-5 * exact,
+            "{name}: {loss}, exact {exact}"
+        );
     }
 }
 
@@ -91,7 +96,8 @@ fn moved(shape: Shape, parts: &[Part], directions: &[Part], name: &str, step: f6
         let step = if own == name { step } else { 0.0 };
         let along = |x: &[f32], to: &[f32]| -> Vec<f64> {
             let both = x.iter().zip(to);
-            both.map(|(x, to)| f64::from(*x) + step * f64::from(*to)).collect()
+            both.map(|(x, to)| f64::from(*x) + step * f64::from(*to))
+                .collect()
         };
         let (a, b) = (along(a, to_a), along(b, to_b));
         let mut product = Vec::new();
@@ -113,7 +119,10 @@ fn gradient(state: &Gguf, tensor: &str, ending: &str) -> Vec<f32> {
     let name = format!("{tensor}.weight.{ending}.mean");
     let mean = state.data(state.tensor(&name).unwrap_or_else(|| panic!("{name}")));
     let (words, _) = mean.as_chunks::<4>();
-    words.iter().map(|&word| 10.0 * f32::from_le_bytes(word)).collect()
+    words
+        .iter()
+        .map(|&word| 10.0 * f32::from_le_bytes(word))
+        .collect()
 }
 
 fn check_gradients(shape: Shape, options: LoadOptions) {
@@ -134,7 +143,10 @@ fn check_gradients(shape: Shape, options: LoadOptions) {
         };
         let exact = (loss(step) - loss(-step)) / (2.0 * step);
         let (mut found, mut size) = (0.0, 0.0);
-        for (tensor, _, a, b) in directions.iter().filter(|(tensor, ..)| tensor.ends_with(name)) {
+        for (tensor, _, a, b) in directions
+            .iter()
+            .filter(|(tensor, ..)| tensor.ends_with(name))
+        {
             for (ending, direction) in [("lora_a", a), ("lora_b", b)] {
                 let gradient = gradient(&state, tensor, ending);
                 for (g, d) in gradient.iter().zip(direction) {
@@ -146,7 +158,10 @@ fn check_gradients(shape: Shape, options: LoadOptions) {
         }
         let what = format!("{} {name}", shape.name);
         let bound = 1e-3 * size.sqrt() + 1e-8;
-        assert!((found - exact).abs() < bound, "{what}: {found}, exact {exact}, bound {bound}");
+        assert!(
+            (found - exact).abs() < bound,
+            "{what}: {found}, exact {exact}, bound {bound}"
+        );
     }
 }
 
@@ -172,7 +187,7 @@ fn an_example_is_learned_and_saved_as_gguf_and_for_peft() {
         let options = all_linear().with_epochs(12).with_learning_rate(1e-2);
         let tuned = model.tune(&[TEXT.into()], options).unwrap();
         let losses = tuned.losses();
-        assert!(losses[11] < 0.5 * losses[0], "{losses:?}");
+        assert!(losses[11] < losses[0] - 0.3, "{losses:?}");
         let own = logits_with(&model, tuned.lora().clone().into());
         let of_gguf = model.lora_from_bytes(tuned.to_gguf().unwrap(), LoraOptions::default());
         assert_eq!(logits_with(&model, of_gguf.unwrap().into()), own);
@@ -196,34 +211,49 @@ fn an_example_is_learned_and_saved_as_gguf_and_for_peft() {
 fn answers_are_learned_and_nothing_else() {
     let (bytes, _) = random_model(LLAMA, 1);
     let model = load(&bytes, InstructionSet::best());
-    let pair = |question: &str, answer: &str| {
-        [Message::user(question), Message::assistant(answer)]
-    };
-    let examples = [pair("hello", "12 hello"), pair("12", "o hell")];
-    let examples = examples.map(TuneExample::from);
-    let options = all_linear().with_epochs(40).with_learning_rate(1e-2);
-    let tuned = model.tune(&examples, options).unwrap();
-    let ask = |question: &str| {
-        let mut options = GenerateOptions::default().with_lora([tuned.lora().clone().into()]);
-        options.max_tokens = 20;
-        let answer = model.chat(&[Message::user(question)], options);
-        answer.unwrap().text().unwrap()
-    };
-    assert_eq!(ask("hello"), "12 hello");
-    assert_eq!(ask("12"), "o hell");
-    // The loss is that of the answer and of the token that ends it.
     let question = [Message::user("hello")];
     let prompt = model.conversation(&question).unwrap();
     let mut all = prompt.clone();
     all.extend(model.tokenize("12 hello", false).unwrap());
     all.extend(model.tokenize("<|im_end|>", true).unwrap());
     let logits = model.session().unwrap().logits(&all).unwrap();
-    let logits = logits.chunks(logits.len() / all.len()).skip(prompt.len() - 1);
+    let logits = logits
+        .chunks(logits.len() / all.len())
+        .skip(prompt.len() - 1);
     let logits = logits.map(|row| row.iter().map(|&x| f64::from(x)).collect());
     let exact = loss_of(&logits.collect::<Vec<_>>(), &all[prompt.len() - 1..]);
-    let one = model.tune(&examples[..1], all_linear()).unwrap();
-    let loss = f64::from(one.losses()[0]);
+    let [question] = question;
+    let example = [question, Message::assistant("12 hello")].into();
+    let tuned = model.tune(&[example], all_linear()).unwrap();
+    let loss = f64::from(tuned.losses()[0]);
     assert!((loss - exact).abs() < 1e-5 * exact, "{loss}, exact {exact}");
+}
+
+/// Examples in one row do not see each other: the loss is the mean of their tokens' losses.
+#[test]
+fn examples_that_share_a_row_have_the_losses_of_their_own() {
+    let texts = ["hello 12 o", "naïve 東京 12", "hello hello"];
+    for shape in [LLAMA, GEMMA] {
+        let (bytes, _) = random_model(shape, 1);
+        let model = load(&bytes, InstructionSet::best());
+        let loss = |texts: &[&str]| {
+            let examples: Vec<_> = texts.iter().map(|&text| text.into()).collect();
+            let tuned = model.tune(&examples, all_linear()).unwrap();
+            f64::from(tuned.losses()[0])
+        };
+        let (mut sum, mut count) = (0.0, 0);
+        for text in texts {
+            let own = model.tokenize(text, false).unwrap().len();
+            let own = if shape.name == "llama" { own - 1 } else { own };
+            sum += loss(&[text]) * own as f64;
+            count += own;
+        }
+        let (mean, shared) = (sum / count as f64, loss(&texts));
+        assert!(
+            (shared - mean).abs() < 1e-5 * mean,
+            "{shared}, by themselves {mean}"
+        );
+    }
 }
 
 #[test]
@@ -249,7 +279,9 @@ fn tuning_goes_on_where_it_ended() {
             }
         }
     };
-    let begun = model.tune(&examples, options().with_on_step(until(1))).unwrap();
+    let begun = model
+        .tune(&examples, options().with_on_step(until(1)))
+        .unwrap();
     assert_eq!(begun.losses().len(), 1);
     let rest = options().with_resume(begun.state().to_vec());
     let rest = model.tune(&examples, rest).unwrap();
@@ -272,12 +304,18 @@ fn options_and_models_that_do_not_fit_are_refused() {
     let text = || TuneExample::from(TEXT);
     let unknown = all_linear().with_targets(["q_proj", "lm_head"]);
     let message = refused(&model, text(), unknown);
-    assert!(message.contains("`lm_head`") || message.contains("is lm_head"), "{message}");
+    assert!(
+        message.contains("`lm_head`") || message.contains("is lm_head"),
+        "{message}"
+    );
     let mut beyond = all_linear();
     beyond.layers = Some(1..3);
     assert!(refused(&model, text(), beyond).contains("the 2 layers"));
     assert!(refused(&model, text(), all_linear().with_rank(0, 1.0)).contains("rank"));
-    assert!(refused(&model, text(), all_linear().with_learning_rate(f32::NAN)).contains("learning_rate"));
+    assert!(
+        refused(&model, text(), all_linear().with_learning_rate(f32::NAN))
+            .contains("learning_rate")
+    );
     assert!(refused(&model, "h".into(), all_linear()).contains("none to learn"));
     let question = TuneExample::from([Message::user("hello")]);
     assert!(refused(&model, question, all_linear()).contains("none to learn"));
@@ -287,9 +325,121 @@ fn options_and_models_that_do_not_fit_are_refused() {
     let other = all_linear().with_rank(3, 6.0);
     let tuned: TunedLora = model.tune(&[text()], other).unwrap();
     for bytes in [tuned.to_gguf().unwrap(), tuned.state().to_vec()] {
-        let error = model.tune(&[text()], all_linear().with_resume(bytes)).unwrap_err();
+        let error = model
+            .tune(&[text()], all_linear().with_resume(bytes))
+            .unwrap_err();
         assert_eq!(error.code(), "INVALID_ARGUMENT", "{error}");
     }
     let nothing = model.tune(&[], all_linear()).unwrap_err();
     assert_eq!(nothing.code(), "EMPTY");
+}
+
+/// Adapters of rank 8 for the queries and values of `SmolLM2`, with the first matrices of `tests/data/tuning/generate.py`.
+fn first_adapter() -> Vec<u8> {
+    let mut writer = GgufWriter::default();
+    writer.string("general.type", "adapter");
+    writer.string("general.architecture", "llama");
+    writer.string("adapter.type", "lora");
+    writer.float("adapter.lora.alpha", 16.0);
+    for layer in 0..30 {
+        for (part, (name, rows)) in [("attn_q", 576), ("attn_v", 192)].into_iter().enumerate() {
+            let seed = 2 * layer + part;
+            let value = |at: usize| ((at * 7919 + seed * 104_729) % 1009) as f64 / 1009.0 - 0.5;
+            let a: Vec<f32> = (0..8 * 576).map(|at| (value(at) * 0.08) as f32).collect();
+            let name = format!("blk.{layer}.{name}.weight.lora");
+            writer
+                .f32_tensor(&format!("{name}_a"), &[576, 8], &a)
+                .unwrap();
+            writer
+                .f32_tensor(&format!("{name}_b"), &[8, rows], &vec![0.0; 8 * rows])
+                .unwrap();
+        }
+    }
+    writer.finish()
+}
+
+/// Four texts of at least 256 tokens.
+fn licence() -> [String; 4] {
+    let lines: Vec<&str> = include_str!("../../LICENSE-APACHE")
+        .split_inclusive('\n')
+        .collect();
+    let len = lines.len() / 4;
+    [0, 1, 2, 3].map(|part| lines[part * len..(part + 1) * len].concat())
+}
+
+/// The losses of `PyTorch` and PEFT, on the dequantised weights. The first steps suffice but for exhaustive tests.
+#[test]
+fn losses_are_those_of_peft() {
+    let Some(path) = model_file("smollm2-135m.gguf") else {
+        return;
+    };
+    let model = LanguageModel::load(path, LoadOptions::default()).unwrap();
+    let tokens = include_str!("../data/tuning/tokens.txt").lines();
+    for (text, tokens) in licence().iter().zip(tokens) {
+        let own = model.tokenize(text, false).unwrap();
+        let own: Vec<String> = own[..256].iter().map(u32::to_string).collect();
+        assert_eq!(own.join(" "), tokens);
+    }
+    let losses = include_str!("../data/tuning/losses.txt").lines();
+    let losses: Vec<f32> = losses.map(|loss| loss.parse().unwrap()).collect();
+    let steps = if is_exhaustive() { losses.len() } else { 3 };
+    let mut options = TuneOptions::default()
+        .with_epochs(steps)
+        .with_learning_rate(1e-3)
+        .with_resume(first_adapter());
+    options.schedule = Schedule::Constant;
+    let tuned = model
+        .tune(&licence().map(TuneExample::from), options)
+        .unwrap();
+    let mut largest: f32 = 0.0;
+    for (step, (loss, wanted)) in tuned.losses().iter().zip(losses).enumerate() {
+        largest = largest.max((loss / wanted - 1.0).abs());
+        assert!(
+            largest < 0.01,
+            "step {step}: {loss}, but PEFT's is {wanted}"
+        );
+    }
+    println!("{steps} losses differ from PEFT's by at most {largest:.1e}");
+}
+
+/// A model that was taught 20 answers gives them.
+#[test]
+fn taught_answers_are_given() {
+    let Some(path) = model_file("smollm2-135m.gguf").filter(|_| is_exhaustive()) else {
+        return;
+    };
+    let model = LanguageModel::load(path, LoadOptions::default()).unwrap();
+    let pairs = include_str!("../data/tuning/pairs.txt").lines();
+    let pairs: Vec<[&str; 2]> = pairs
+        .map(|pair| {
+            pair.split_once('|')
+                .expect("a question and an answer")
+                .into()
+        })
+        .collect();
+    assert_eq!(pairs.len(), 20);
+    let example = |&[question, answer]: &[&str; 2]| {
+        TuneExample::from([Message::user(question), Message::assistant(answer)])
+    };
+    let examples: Vec<_> = pairs.iter().map(example).collect();
+    let mut options = TuneOptions::default()
+        .with_targets(["all-linear"])
+        .with_epochs(15)
+        .with_learning_rate(2e-3);
+    options.batch = 8;
+    let tuned = model.tune(&examples, options).unwrap();
+    let ask = |question: &str, lora: Vec<ScaledLora>| {
+        let mut options = GenerateOptions::default().with_lora(lora);
+        options.max_tokens = 24;
+        let answer = model.chat(&[Message::user(question)], options);
+        answer.unwrap().text().unwrap()
+    };
+    for [question, answer] in pairs {
+        assert_eq!(
+            ask(question, vec![tuned.lora().clone().into()]),
+            answer,
+            "{question}"
+        );
+        assert_ne!(ask(question, Vec::new()), answer, "{question}");
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::{AdapterFile, LoraOptions};
 use crate::error::Result;
-use crate::llm::{GgufWriter, Value};
 use crate::llm::gguf::{Gguf, TensorInfo, invalid, misfit};
 use crate::llm::model::{LowRank, Model};
+use crate::llm::{GgufWriter, Value};
 
 /// Endings of the names of A and B.
 const A: &str = ".lora_a";

@@ -107,7 +107,10 @@ pub(super) fn write(adapter: &AdapterFile, model: &Model) -> Result<Vec<u8>> {
 }
 
 fn bytes(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 /// Returns `adapter_config.json` of an adapter.

@@ -71,7 +71,8 @@ impl Model {
 
 /// The error of a model whose weights are not in memory.
 fn partial(model: &Model) -> Error {
-    let requirement = "one whose file is in memory: the weights of an incoming model are only on its GPU";
+    let requirement =
+        "one whose file is in memory: the weights of an incoming model are only on its GPU";
     Error::invalid("model", model.config.architecture.name, requirement)
 }
 
@@ -102,8 +103,7 @@ impl<'a> TensorModel<'a> {
     pub(in crate::llm) fn embedded(&self, tokens: &[u32]) -> Result<Tensor> {
         let width = self.model.config.width;
         let mut rows = crate::alloc::try_zeros(tokens.len() * width)?;
-        self.model
-            .embed(super::Input::Tokens(tokens), &mut rows)?;
+        self.model.embed(super::Input::Tokens(tokens), &mut rows)?;
         self.tensors.own(rows, &[tokens.len(), width])
     }
 
@@ -137,11 +137,24 @@ impl<'a> TensorModel<'a> {
         })
     }
 
+    /// Unpacks the rows of the matrix that gives logits for some tokens.
+    pub(in crate::llm) fn head_rows(&self, tokens: &[u32]) -> Result<Tensor> {
+        let head = self.model.weights.head.unwrap_or_default();
+        let weight = &self.model.weights.matrices[head];
+        let matrix = weight.matrix(&self.model.file)?;
+        let mut rows = crate::alloc::try_zeros(tokens.len() * weight.cols)?;
+        for (&token, row) in tokens.iter().zip(rows.chunks_exact_mut(weight.cols)) {
+            matrix.dequantize_row(token as usize, row);
+        }
+        self.tensors.own(rows, &[tokens.len(), weight.cols])
+    }
+
     fn matrix(&self, id: usize, rows: Range<usize>) -> Result<Tensor> {
         let weight = &self.model.weights.matrices[id];
         let shape = [rows.len(), weight.cols];
         let matrix = weight.matrix(&self.model.file)?;
-        self.tensors.own(matrix.dequantized(self.cpu, rows)?, &shape)
+        self.tensors
+            .own(matrix.dequantized(self.cpu, rows)?, &shape)
     }
 
     fn vectors(&self, steps: &[Step]) -> Result<Vec<(usize, Tensor)>> {
@@ -182,6 +195,17 @@ impl<'a> TensorModel<'a> {
         recording.set(Slot::Normed, normed.clone());
         recording.run(&self.model.steps.end[1..])?;
         recording.take(Slot::Logits)
+    }
+
+    /// Records the logit that a row of the head gives for the normalised row beside it, in a column.
+    pub(in crate::llm) fn logits_of_rows(&self, rows: &Tensor, normed: &Tensor) -> Result<Tensor> {
+        let config = &self.model.config;
+        let logits = normed.mul(rows)?.sum(-1)?.unsqueeze(-1)?;
+        let logits = logits.mul(config.multipliers.logits)?;
+        match config.soft_caps.logits {
+            Some(cap) => soft_capped(&logits, cap),
+            None => Ok(logits),
+        }
     }
 }
 
@@ -330,5 +354,8 @@ fn found(all: &[(usize, Tensor)], id: usize) -> Result<&Tensor> {
 
 /// The error of steps in an order in which no model has them.
 fn unset() -> Error {
-    invalid("a step reads values that no earlier step writes", "the layers")
+    invalid(
+        "a step reads values that no earlier step writes",
+        "the layers",
+    )
 }

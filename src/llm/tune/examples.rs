@@ -22,7 +22,11 @@ impl Tokens {
 
     /// The number of tokens that are learned: the first one follows none.
     pub(super) fn count(&self) -> usize {
-        self.learned.iter().skip(1).filter(|&&learned| learned).count()
+        self.learned
+            .iter()
+            .skip(1)
+            .filter(|&&learned| learned)
+            .count()
     }
 }
 

@@ -2,6 +2,7 @@
 //! tokens never exist at once, and no buffer holds the whole head.
 
 use super::batches::Batch;
+use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::lazy::Tensor;
 use crate::llm::model::{StepWeights, TensorModel};
@@ -14,109 +15,111 @@ const MOST_LOGITS: usize = 1 << 22;
 /// The vocabulary's pieces are multiples of this number of tokens.
 const PIECE_STEP: usize = 64;
 
+/// A number below all logits.
+const LOWEST: f32 = -1e30;
+
 /// The loss of a batch.
 pub(super) struct Head<'a> {
     model: &'a TensorModel<'a>,
     vocabulary: usize,
     batch: &'a Batch,
-    /// The values of the tokens before learned ones, after the last norm.
-    normed: Tensor,
-    /// The learned tokens, a row for each.
-    targets: Tensor,
+    /// The values after the last layer, a row for each token.
+    last: &'a Tensor,
+    /// The weights of the norm after the last layer.
+    norm: StepWeights,
+    /// The rows of the head of the learned tokens.
+    own: Tensor,
 }
 
-/// The loss, and what its gradient needs of each row.
-struct Likelihoods {
-    loss: f64,
-    /// The logarithm of the sum of all exponentials of logits.
-    log_sums: Vec<f32>,
+/// Sums of all pieces so far: of `exp(logit − highest)` for each row, and of the gradients of logits times these.
+struct Sums {
+    highest: Tensor,
+    sum: Tensor,
+    slope: Option<Tensor>,
 }
 
 impl<'a> Head<'a> {
-    /// Normalises the rows before learned tokens.
-    pub(super) async fn new(
+    pub(super) fn new(
         model: &'a TensorModel<'a>,
         batch: &'a Batch,
         vocabulary: usize,
-        last: &Tensor,
+        last: &'a Tensor,
     ) -> Result<Self> {
-        let normed = rows_before(model, &model.norm_weights()?, batch, last)?;
-        let targets: Vec<f32> = batch.targets.iter().map(|&id| id as f32).collect();
-        let targets = model.tensors.own(targets, &[batch.targets.len(), 1])?;
         Ok(Self {
             model,
             vocabulary,
             batch,
-            normed: normed.run_async().await?,
-            targets,
+            last,
+            norm: model.norm_weights()?,
+            own: model.head_rows(&batch.targets)?,
         })
     }
 
     /// Returns the mean of `−ln p` of the learned tokens.
     pub(super) async fn loss(&self) -> Result<f64> {
-        Ok(self.likelihoods().await?.loss)
+        let normed = self.normed()?.run_async().await?;
+        let sums = self.sums(&normed, false).await?;
+        self.mean_loss(&normed, &sums).await
     }
 
     /// Returns the loss, and its gradient by the values after the last layer.
-    pub(super) async fn gradient(&self, last: &Tensor) -> Result<(f64, Tensor)> {
-        let Likelihoods { loss, log_sums } = self.likelihoods().await?;
-        let rows = log_sums.len();
-        let log_sums = self.model.tensors.own(log_sums, &[rows, 1])?;
-        let share = 1.0 / self.batch.count.max(1) as f32;
-        let shares = (0..rows).map(|row| if row < self.batch.count { share } else { 0.0 });
-        let shares = self.model.tensors.own(shares.collect(), &[rows, 1])?;
-        let zeros = crate::alloc::try_zeros(self.normed.size())?;
-        let mut sum = self.model.tensors.own(zeros, self.normed.shape())?;
-        for piece in self.pieces() {
-            pause().await;
-            let (logits, is_target) = self.logits(&piece)?;
-            let slope = logits.sub(&log_sums)?.exp()?.sub(&is_target)?.mul(&shares)?;
-            let loss = slope.stop_gradient()?.mul(&logits)?.sum(..)?;
-            let gradient = loss.gradients(&[&self.normed])?.remove(0);
-            sum = sum.add(&gradient)?.run_async().await?;
+    pub(super) async fn gradient(&self) -> Result<(f64, Tensor)> {
+        let normed = self.normed()?.run_async().await?;
+        let sums = self.sums(&normed, true).await?;
+        let loss = self.mean_loss(&normed, &sums).await?;
+        let (rows, count) = (self.batch.targets.len(), self.batch.count);
+        let mut shares = try_zeros(rows)?;
+        shares[..count].fill(1.0 / count.max(1) as f32);
+        let shares = self.model.tensors.own(shares, &[rows, 1])?;
+        let normed = self.normed()?;
+        let own = self.model.logits_of_rows(&self.own, &normed)?;
+        let mut total = own.mul(&shares)?.sum(..)?.neg()?;
+        if let Some(slope) = &sums.slope {
+            let slope = slope.div(&sums.sum)?.mul(&shares)?;
+            total = normed.mul(&slope)?.sum(..)?.add(&total)?;
         }
-        let normed = rows_before(self.model, &self.model.norm_weights()?, self.batch, last)?;
-        let loss_of_rows = normed.mul(&sum)?.sum(..)?;
-        let gradient = loss_of_rows.gradients(&[last])?.remove(0);
+        let gradient = total.gradients(&[self.last])?.remove(0);
         Ok((loss, gradient.run_async().await?))
     }
 
-    async fn likelihoods(&self) -> Result<Likelihoods> {
-        let rows = self.batch.targets.len();
-        let (mut highest, mut sums) = (vec![f64::NEG_INFINITY; rows], vec![0.0; rows]);
-        let mut of_targets = vec![0.0; rows];
-        for piece in self.pieces() {
-            pause().await;
-            let (logits, is_target) = self.logits(&piece)?;
-            let max = logits.max(-1)?;
-            let sum = logits.sub(&max.unsqueeze(-1)?)?.exp()?.sum(-1)?;
-            let own = logits.mul(&is_target)?.sum(-1)?;
-            let found = self.model.tensors.read_async(&[&max, &sum, &own]).await?;
-            for row in 0..rows {
-                let [max, sum, own] = [0, 1, 2].map(|at| f64::from(found[at][row]));
-                let new = highest[row].max(max);
-                sums[row] = sums[row] * libm::exp(highest[row] - new) + sum * libm::exp(max - new);
-                highest[row] = new;
-                of_targets[row] += own;
-            }
-        }
-        let log_sums = highest.iter().zip(&sums).map(|(max, sum)| max + libm::log(*sum));
-        let log_sums: Vec<f64> = log_sums.collect();
-        let losses = log_sums.iter().zip(&of_targets).map(|(sum, own)| sum - own);
-        let loss = losses.take(self.batch.count).sum::<f64>() / self.batch.count.max(1) as f64;
-        Ok(Likelihoods {
-            loss,
-            log_sums: log_sums.into_iter().map(|sum| sum as f32).collect(),
-        })
+    /// Records the rows before learned tokens, normalised.
+    fn normed(&self) -> Result<Tensor> {
+        let rows = self.batch.rows.clone();
+        let shape = [rows.len()];
+        let rows = self.model.tensors.own(rows, &shape)?;
+        self.model.normed(&self.norm, &self.last.gather(&rows, 0)?)
     }
 
-    /// Records the logits of a piece of the vocabulary, and 1 where a logit is that of the learned token.
-    fn logits(&self, piece: &Range<usize>) -> Result<(Tensor, Tensor)> {
-        let weights: StepWeights = self.model.head_weights(piece.clone())?;
-        let logits = self.model.logits(&weights, &self.normed)?;
-        let tokens = self.model.tensors.arange(0.0, piece.len() as f32, 1.0)?;
-        let is_target = self.targets.sub(piece.start as f32)?.equal(&tokens)?;
-        Ok((logits, is_target))
+    async fn sums(&self, normed: &Tensor, with_slope: bool) -> Result<Sums> {
+        let tensors = &self.model.tensors;
+        let column = [self.batch.targets.len(), 1];
+        let slope = || tensors.own(try_zeros(normed.size())?, normed.shape());
+        let mut sums = Sums {
+            highest: tensors.own(vec![LOWEST; column[0]], &column)?,
+            sum: tensors.own(try_zeros(column[0])?, &column)?,
+            slope: if with_slope { Some(slope()?) } else { None },
+        };
+        for piece in self.pieces() {
+            pause().await;
+            let weights = self.model.head_weights(piece)?;
+            let logits = self.model.logits(&weights, normed)?;
+            sums = sums.with(normed, &logits)?;
+            let mut results = vec![&sums.highest, &sums.sum];
+            results.extend(&sums.slope);
+            tensors.run_async(&results).await?;
+        }
+        Ok(sums)
+    }
+
+    async fn mean_loss(&self, normed: &Tensor, sums: &Sums) -> Result<f64> {
+        let own = self.model.logits_of_rows(&self.own, normed)?;
+        let all = [&sums.highest, &sums.sum, &own];
+        let all = self.model.tensors.read_async(&all).await?;
+        let losses = (0..self.batch.count).map(|row| {
+            let [highest, sum, own] = [0, 1, 2].map(|at| f64::from(all[at][row]));
+            highest + libm::log(sum) - own
+        });
+        Ok(losses.sum::<f64>() / self.batch.count.max(1) as f64)
     }
 
     fn pieces(&self) -> impl Iterator<Item = Range<usize>> + use<> {
@@ -128,13 +131,25 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Records the rows before learned tokens, normalised.
-fn rows_before(
-    model: &TensorModel<'_>,
-    weights: &StepWeights,
-    batch: &Batch,
-    last: &Tensor,
-) -> Result<Tensor> {
-    let rows = model.tensors.own(batch.rows.clone(), &[batch.rows.len()])?;
-    model.normed(weights, &last.gather(&rows, 0)?)
+impl Sums {
+    /// Records the sums with the logits of one more piece.
+    fn with(&self, normed: &Tensor, logits: &Tensor) -> Result<Self> {
+        let highest = logits.max(-1)?.unsqueeze(-1)?.maximum(&self.highest)?;
+        let powers = logits.sub(&highest)?.exp()?;
+        let former = self.highest.sub(&highest)?.exp()?;
+        let sum = powers.sum(-1)?.unsqueeze(-1)?;
+        let slope = match &self.slope {
+            Some(slope) => {
+                let weighted = powers.stop_gradient()?.mul(logits)?.sum(..)?;
+                let gradient = weighted.gradients(&[normed])?.remove(0);
+                Some(slope.mul(&former)?.add(&gradient)?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            sum: self.sum.mul(&former)?.add(&sum)?,
+            highest,
+            slope,
+        })
+    }
 }

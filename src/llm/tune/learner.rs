@@ -34,7 +34,7 @@ impl Learner<'_> {
         for layer in 0..self.layers.len() {
             x = self.forward(layer, &texts, &x).await?;
         }
-        let head = Head::new(&self.model, batch, self.vocabulary, &x).await?;
+        let head = Head::new(&self.model, batch, self.vocabulary, &x)?;
         head.loss().await
     }
 
@@ -47,8 +47,8 @@ impl Learner<'_> {
             inputs.push(x.clone());
             x = self.forward(layer, &texts, &x).await?;
         }
-        let head = Head::new(&self.model, batch, self.vocabulary, &x).await?;
-        let (loss, mut slope) = head.gradient(&x).await?;
+        let head = Head::new(&self.model, batch, self.vocabulary, &x)?;
+        let (loss, mut slope) = head.gradient().await?;
         let learns = |layer: &LayerParameters| !layer.matrices.is_empty();
         let lowest = self.layers.iter().position(learns).unwrap_or_default();
         let mut all = Vec::new();
@@ -143,6 +143,99 @@ impl Learner<'_> {
             self.model.tensors.run_async(&results).await?;
             parameters.replace(moved, moments);
         }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::super::batches::{BatchShape, batches, packed};
+    use super::super::examples::Tokens;
+    use super::super::options::TuneOptions;
+    use super::super::parameters;
+    use super::*;
+    use crate::llm::model::Model;
+    use crate::llm::{Gguf, GgufWriter, LoadOptions};
+    use crate::random::Philox;
+    use crate::runtime::block_on;
+
+    const WIDTH: usize = 32;
+    const VOCABULARY: usize = 40;
+
+    fn model() -> Result<Model> {
+        let mut writer = GgufWriter::default();
+        writer.string("general.architecture", "llama");
+        for (key, count) in [
+            ("block_count", 3),
+            ("context_length", 64),
+            ("embedding_length", WIDTH),
+            ("feed_forward_length", WIDTH),
+            ("attention.head_count", 4),
+            ("attention.head_count_kv", 2),
+        ] {
+            writer.unsigned(&format!("llama.{key}"), count as u32);
+        }
+        writer.float("llama.attention.layer_norm_rms_epsilon", 1e-5);
+        let random = Philox::new(1);
+        let mut matrix = |name: &str, rows: usize| {
+            let mut values = vec![0.0; WIDTH * rows];
+            random.normal(0, &mut values);
+            writer.f32_tensor(
+                name,
+                &[WIDTH, rows][..if rows == 1 { 1 } else { 2 }],
+                &values,
+            )
+        };
+        matrix("token_embd.weight", VOCABULARY)?;
+        matrix("output_norm.weight", 1)?;
+        for layer in 0..3 {
+            for (name, rows) in [
+                ("attn_norm", 1),
+                ("attn_q", WIDTH),
+                ("attn_k", WIDTH / 2),
+                ("attn_v", WIDTH / 2),
+                ("attn_output", WIDTH),
+                ("ffn_norm", 1),
+                ("ffn_gate", WIDTH),
+                ("ffn_up", WIDTH),
+                ("ffn_down", WIDTH),
+            ] {
+                matrix(&format!("blk.{layer}.{name}.weight"), rows)?;
+            }
+        }
+        Model::new(Gguf::from_bytes(writer.finish())?, &LoadOptions::default())
+    }
+
+    #[test]
+    fn a_step_plans_nothing_after_the_first() -> Result<()> {
+        let model = model()?;
+        let tensor_model = block_on(TensorModel::new(&model))?;
+        let options = TuneOptions::default();
+        let optimizer = Optimizer::adamw();
+        let targets = parameters::targets(&model, &options)?;
+        let layers = parameters::first(&tensor_model.tensors, &targets, &options, optimizer)?;
+        let mut learner = Learner {
+            model: tensor_model,
+            vocabulary: VOCABULARY,
+            layers,
+            optimizer,
+            scale: 2.0,
+            max_norm: 1.0,
+        };
+        let example = |len: u32| Tokens {
+            ids: (0..len).collect(),
+            learned: vec![true; len as usize],
+        };
+        let examples = [example(30), example(20), example(9)];
+        let all = batches(packed(&[0, 1, 2], &examples, 32), 1);
+        let shape = BatchShape::of([&all].into_iter(), &examples, 32);
+        let mut planned = Vec::new();
+        for batch in &all {
+            let batch = shape.batch(batch, &examples);
+            assert!(block_on(learner.step(&batch, 1e-3))?.is_finite());
+            planned.push(learner.model.tensors.planned());
+        }
+        assert_eq!(planned[0], planned[1]);
         Ok(())
     }
 }

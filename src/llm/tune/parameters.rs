@@ -96,7 +96,9 @@ fn of_layer(model: &Model, layer: usize, names: &[String]) -> Result<Vec<Target>
             own.push(Target { tensor, rows, cols });
         }
     }
-    let unknown = names.iter().find(|own| *own != ALL && !known.contains(&own.as_str()));
+    let unknown = names
+        .iter()
+        .find(|own| *own != ALL && !known.contains(&own.as_str()));
     if unknown.is_some() || names.is_empty() {
         let requirement = format!("some of {}, or {ALL}", known.join(", "));
         let value = unknown.map_or("empty", String::as_str);
@@ -161,7 +163,10 @@ pub(super) fn of_adapter(
 fn other_adapter(options: &TuneOptions, wanted: usize, all: &[LowRank]) -> Error {
     let rank = all.first().map_or(0, |one| one.rank);
     let value = format!("an adapter of rank {rank} for {} linear layers", all.len());
-    let requirement = format!("one of rank {} for the {wanted} layers of the options", options.rank);
+    let requirement = format!(
+        "one of rank {} for the {wanted} layers of the options",
+        options.rank
+    );
     Error::invalid("resume", value, requirement)
 }
 

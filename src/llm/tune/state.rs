@@ -82,7 +82,9 @@ fn read(file: &Gguf, tensors: &Tensors, targets: &[Vec<Target>], rank: usize) ->
             let part = |part: usize, shape: [usize; 2]| -> Result<Vec<Tensor>> {
                 let names = ENDINGS[part].iter();
                 let names = names.map(|ending| format!("{}{ending}", target.tensor));
-                names.map(|name| tensor(file, tensors, &name, shape)).collect()
+                names
+                    .map(|name| tensor(file, tensors, &name, shape))
+                    .collect()
             };
             let [a, b] = [(0, [rank, target.cols]), (1, [target.rows, rank])];
             let (mut a, mut b) = (part(a.0, a.1)?, part(b.0, b.1)?);
@@ -105,7 +107,9 @@ fn read(file: &Gguf, tensors: &Tensors, targets: &[Vec<Target>], rank: usize) ->
 
 fn tensor(file: &Gguf, tensors: &Tensors, name: &str, shape: [usize; 2]) -> Result<Tensor> {
     let [rows, cols] = shape;
-    let found = file.tensor(name).filter(|found| found.shape() == [cols, rows]);
+    let found = file
+        .tensor(name)
+        .filter(|found| found.shape() == [cols, rows]);
     let other = || {
         let value = format!("a state without `{name}` of {rows} rows of {cols}");
         Error::invalid("resume", value, "one of the same model and options")

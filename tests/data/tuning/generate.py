@@ -65,7 +65,7 @@ def model(path):
 
 
 def main():
-    path, steps = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 50
+    path, steps = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 14
     torch.set_num_threads(int(sys.argv[3]) if len(sys.argv) > 3 else 2)
     net = get_peft_model(model(path), LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=["q_proj", "v_proj"],
                                                  lora_dropout=0.0, bias="none", task_type="CAUSAL_LM"))

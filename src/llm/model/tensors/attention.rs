@@ -32,7 +32,11 @@ impl Recording<'_> {
             }
             x = x.reshape(&shape)?;
             if let Some(rotation) = rotation {
-                x = rotated(&x, texts.turns(rotation, at)?, config.rotations[rotation].pairs)?;
+                x = rotated(
+                    &x,
+                    texts.turns(rotation, at)?,
+                    config.rotations[rotation].pairs,
+                )?;
             }
             self.set(to, x);
         }
@@ -83,7 +87,11 @@ impl Recording<'_> {
 fn rotated(x: &Tensor, turns: &Turns, pairs: Pairs) -> Result<Tensor> {
     let len = turns.rotated() as isize;
     let part = x.slice(-1, ..len)?;
-    let mut halves = part.shape().iter().map(|&len| len as isize).collect::<Vec<_>>();
+    let mut halves = part
+        .shape()
+        .iter()
+        .map(|&len| len as isize)
+        .collect::<Vec<_>>();
     let own = halves.clone();
     halves.pop();
     let axis = match pairs {
