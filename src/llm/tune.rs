@@ -71,10 +71,10 @@ impl Course {
         let epoch = |epoch: usize| {
             let order = shuffled(learned.len(), random, 1 + epoch as u64);
             let order: Vec<usize> = order.into_iter().map(|at| learned[at]).collect();
-            batches(packed(&order, examples, len), options.batch)
+            batches(&packed(&order, examples, len), options.batch)
         };
         let epochs: Vec<Batches> = (0..options.epochs).map(epoch).collect();
-        let held_back = batches(packed(held, examples, len), options.batch);
+        let held_back = batches(&packed(held, examples, len), options.batch);
         let shape = BatchShape::of(epochs.iter().chain([&held_back]), examples, len);
         Self {
             epochs,
@@ -128,7 +128,8 @@ impl LanguageModel {
         check(examples, &options)?;
         let model = TensorModel::new(&self.model).await?;
         let targets = parameters::targets(&self.model, &options)?;
-        let tokens = self.example_tokens(examples, options.max_tokens)?;
+        let most = options.max_tokens.min(self.model.config.context);
+        let tokens = self.example_tokens(examples, most)?;
         let course = Course::new(&tokens, &options);
         let optimizer = Optimizer::adamw().with_weight_decay(options.weight_decay);
         let Start { step, layers } = self.start(&model, (&targets, &options), optimizer)?;

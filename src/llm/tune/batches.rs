@@ -59,7 +59,7 @@ pub(super) fn packed(order: &[usize], examples: &[Tokens], len: usize) -> Vec<Ve
 }
 
 /// Divides rows among batches.
-pub(super) fn batches(rows: Vec<Vec<usize>>, batch: usize) -> Batches {
+pub(super) fn batches(rows: &[Vec<usize>], batch: usize) -> Batches {
     let batches = rows.chunks(batch.max(1));
     batches.map(<[Vec<usize>]>::to_vec).collect()
 }
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(len, 64);
         let rows = packed(&[0, 1, 2], &examples, len);
         assert_eq!(rows, [vec![0, 1], vec![2]]);
-        let all = batches(rows, 4);
+        let all = batches(&rows, 4);
         let shape = BatchShape::of([&all].into_iter(), &examples, len);
         let wanted = BatchShape {
             rows: 2,

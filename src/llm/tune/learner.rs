@@ -227,7 +227,7 @@ mod tests {
             learned: vec![true; len as usize],
         };
         let examples = [example(30), example(20), example(9)];
-        let all = batches(packed(&[0, 1, 2], &examples, 32), 1);
+        let all = batches(&packed(&[0, 1, 2], &examples, 32), 1);
         let shape = BatchShape::of([&all].into_iter(), &examples, 32);
         let mut planned = Vec::new();
         for batch in &all {

@@ -86,7 +86,8 @@ pub struct TuneOptions {
     /// The number of rows of a step, 4 by default. Each row has as many tokens as the longest example, and short examples
     /// share a row.
     pub batch: usize,
-    /// The most tokens of an example, 256 by default. The rest of a longer one is left out.
+    /// The most tokens of an example, 256 by default, and at most those that the model was trained for. The rest of a longer
+    /// example is left out.
     pub max_tokens: usize,
     /// The share of the examples that is not learned from, 0 by default. Their loss is measured after each epoch.
     pub held_back: f32,

@@ -123,7 +123,9 @@ pub(super) fn first(
             index += a.len() as u64;
             // PyTorch's bounds of a linear layer.
             let bound = 1.0 / libm::sqrtf(target.cols as f32);
-            a.iter_mut().for_each(|x| *x = (2.0 * *x - 1.0) * bound);
+            for x in &mut a {
+                *x = (2.0 * *x - 1.0) * bound;
+            }
             let b = try_zeros(target.rows * options.rank)?;
             low_rank(tensors, target, options.rank, [a, b])
         });
