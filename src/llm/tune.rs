@@ -117,9 +117,10 @@ impl LanguageModel {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` for options out of range, for an example of which nothing is learned, for an encoder, a mixture of
-    /// experts, and a model whose file is not in memory; `Empty` without examples; `InvalidModel` for a resumption from
-    /// other bytes; the errors of [`LanguageModel::render`]; `OutOfMemory`, and on a GPU `DeviceLost` and `LimitExceeded`.
+    /// `InvalidArgument` for options out of range, for a learning rate with which the loss grows beyond all numbers, for an
+    /// example of which nothing is learned, for an encoder, a mixture of experts, and a model whose file is not in memory;
+    /// `Empty` without examples; `InvalidModel` for a resumption from other bytes; the errors of
+    /// [`LanguageModel::render`]; `OutOfMemory`, and on a GPU `DeviceLost` and `LimitExceeded`.
     pub async fn tune_async(
         &self,
         examples: &[TuneExample],
@@ -193,6 +194,11 @@ impl Run<'_> {
             let batch = self.course.shape.batch(batch, self.tokens);
             let learning_rate = options.rate(done, steps);
             let loss = learner.step(&batch, learning_rate).await? as f32;
+            if !loss.is_finite() {
+                let requirement = format!("smaller: the loss is {loss} at step {done}");
+                let rate = options.learning_rate.to_string();
+                return Err(Error::invalid("learning_rate", rate, requirement));
+            }
             losses.steps.push(loss);
             (read, done) = (read + batch.tokens, done + 1);
             let held_back_loss = if is_last {

@@ -122,13 +122,19 @@ pub(super) fn config(adapter: &AdapterFile, model: &Model) -> String {
             modules.insert(name.rsplit('.').next().unwrap_or(name));
         }
     }
+    // PEFT declares it as an integer.
+    let alpha = if adapter.alpha.fract() == 0.0 {
+        serde_json::json!(adapter.alpha as i64)
+    } else {
+        serde_json::json!(adapter.alpha)
+    };
     let some = (layers.len() < model.config.layers).then_some(layers);
     let config = serde_json::json!({
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
         "base_model_name_or_path": model.file.text("general.name").ok().flatten(),
         "r": adapter.rank,
-        "lora_alpha": adapter.alpha,
+        "lora_alpha": alpha,
         "lora_dropout": 0.0,
         "bias": "none",
         "fan_in_fan_out": false,

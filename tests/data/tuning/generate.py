@@ -89,4 +89,5 @@ def main():
     (HERE / "losses.txt").write_text("\n".join(losses) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
