@@ -66,11 +66,8 @@ impl LanguageModel {
     /// Returns a conversation up to the last answer. Answers are learned as they are generated: after the tokens of the
     /// text with which the template begins them, up to the first token that ends an answer.
     fn answer_tokens(&self, messages: &[Message]) -> Result<Tokens> {
-        let answers = |messages: &[Message]| {
-            let is_answer = |message: &Message| message.role == "assistant";
-            messages.iter().rposition(is_answer)
-        };
-        let Some(last) = answers(messages) else {
+        let is_answer = |message: &Message| message.role == "assistant";
+        let Some(last) = messages.iter().rposition(is_answer) else {
             return Ok(Tokens::default());
         };
         let whole = self.rendered(&messages[..=last])?;
@@ -78,7 +75,7 @@ impl LanguageModel {
         tokens.extend(self.tokenizer.begin().into_iter().collect(), false);
         let mut done = 0;
         for (index, message) in messages[..=last].iter().enumerate() {
-            if message.role != "assistant" {
+            if !is_answer(message) {
                 continue;
             }
             let prompt = self.rendered(&messages[..index])?;
