@@ -30,6 +30,7 @@
 // - `chat/json_schema` finds the tokens that a schema allows by `llguidance`, `chat/schema_limits` refuses schemas that
 //   take too much work, `chat/formats` has patterns of dates and addresses.
 // - In the npm package `chat/imported` calls templates and schemas in `js_chat`.
+// - `tune` teaches a model by examples, `model/tensors` records its layers as tensors with gradients.
 // - `quantized_matrix` multiplies by weights in blocks without a model.
 // - `conversation` keeps control tokens out of users' texts.
 // - Block formats are in `src/tensor/ggml.rs`, their matmuls in `src/simd/matmul/ggml.rs`.
@@ -60,6 +61,7 @@ mod saved;
 mod sequence;
 mod session;
 mod tokenizer;
+mod tune;
 
 pub use crate::tensor::cache_type::CacheType;
 pub use crate::tensor::ggml::WeightType;
@@ -81,6 +83,7 @@ pub use quantized_matrix::QuantizedMatrix;
 pub use rerank::RankOptions;
 pub use sampling::Sampling;
 pub use session::Session;
+pub use tune::{Progress, Schedule, TuneExample, TuneOptions, TunedLora};
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use {
     generate::Generator, language_model::chat_template, model::Wanted, sequence::Sequence,

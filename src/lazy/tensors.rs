@@ -53,7 +53,15 @@ impl Tensors {
     /// `ShapeMismatch` if the shape has more or fewer elements, `LimitExceeded` for more than 6 axes, `OutOfMemory`.
     pub fn tensor(&self, values: &[f32], shape: &[usize]) -> Result<Tensor> {
         check_size("tensor", values.len(), shape)?;
-        let values = self.context.device.cpu().copy(values)?;
+        self.own(self.context.device.cpu().copy(values)?, shape)
+    }
+
+    /// Creates a tensor of elements in row-major order without copying them.
+    ///
+    /// # Errors
+    /// The errors of [`tensor`](Self::tensor).
+    pub(crate) fn own(&self, values: Vec<f32>, shape: &[usize]) -> Result<Tensor> {
+        check_size("tensor", values.len(), shape)?;
         Ok(self.leaf(shape, Source::Values(Arc::new(values))))
     }
 

@@ -1,16 +1,19 @@
 //! `LoRA`: adapters from files, applied beside a model's quantised weights.
 
+mod file;
 mod gguf;
 mod qkv;
 mod safetensors;
 
 use super::LanguageModel;
-use super::model::{Adapter, LowRank, Scaled};
+use super::model::{Adapter, LowRank, Model, Scaled};
 use crate::error::Result;
 use std::sync::Arc;
 
+pub(super) use file::AdapterFile;
 pub use qkv::QkvLora;
 pub(super) use qkv::low_ranks;
+pub(super) use safetensors::{LAYERS, is_joined};
 
 /// Options for loading an adapter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -105,6 +108,18 @@ pub(super) fn scaled(all: &[ScaledLora]) -> Vec<Scaled> {
         .collect()
 }
 
+/// Reads the matrices of an adapter's file for a model. B includes the scale.
+pub(super) fn low_ranks_of_file(
+    bytes: Vec<u8>,
+    model: &Model,
+    options: &LoraOptions,
+) -> Result<Vec<LowRank>> {
+    if bytes.starts_with(b"GGUF") {
+        return gguf::read(bytes, model, options);
+    }
+    safetensors::read(&bytes, model, options)
+}
+
 impl LanguageModel {
     /// Makes an adapter of a file's bytes: a GGUF file with `general.type` `adapter`, or a safetensors
     /// file with PEFT's names.
@@ -119,11 +134,7 @@ impl LanguageModel {
         options: LoraOptions,
     ) -> Result<Lora> {
         let fingerprint = super::fingerprint::of([&bytes[..]]);
-        let matrices = if bytes.starts_with(b"GGUF") {
-            gguf::read(bytes, &self.model, &options)?
-        } else {
-            safetensors::read(&bytes, &self.model, &options)?
-        };
+        let matrices = low_ranks_of_file(bytes, &self.model, &options)?;
         self.lora(&matrices, fingerprint).await
     }
 

@@ -29,6 +29,7 @@ mod metadata;
 mod rotation;
 mod rotations;
 mod steps;
+mod tensors;
 mod weights;
 mod yarn;
 
@@ -42,7 +43,7 @@ use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::ops::HalfPrecision;
 use crate::simd::Cpu;
-pub(super) use adapter::{Adapter, LowRank, Scaled};
+pub(super) use adapter::{Adapter, HeadOrder, LowRank, Scaled};
 pub(super) use architecture::Config;
 pub(super) use backend::Upload;
 use backend::{BackendModel, BackendSequence};
@@ -51,6 +52,9 @@ pub(crate) use forward::{MOST_CHOICES, Wanted};
 pub(super) use layout::KeptPositions;
 use std::sync::Arc;
 use steps::Steps;
+pub(super) use tensors::{
+    LayerAdapter, LowRankTensors, StepWeights, TensorModel, TextRows, TextTensors,
+};
 use weights::Weights;
 
 /// A model whose weights stay in blocks of few bits. Clones share them.
@@ -61,6 +65,8 @@ pub(super) struct Model {
     weights: Arc<Weights>,
     steps: Arc<Steps>,
     executor: Executor,
+    /// The device of the executor; `None` for SIMD.
+    device: Option<GpuDevice>,
     /// Marks the adapters of this model on this back-end. Clones share it until one of them moves.
     identity: Arc<()>,
 }
@@ -165,6 +171,7 @@ impl Model {
             weights: Arc::new(weights),
             steps: Arc::new(steps),
             executor,
+            device: None,
             identity: Arc::default(),
         })
     }
@@ -200,6 +207,7 @@ impl Model {
             }
             _ => Executor::Cpu(Arc::new(BackendModel::on_cpu(&device.cpu(), self.parts())?)),
         };
+        self.device = Some(device.clone());
         self.identity = Arc::default();
         Ok(())
     }

@@ -52,6 +52,12 @@ impl OptimizerState {
     pub fn tensors(&self) -> Vec<&Tensor> {
         self.moments.iter().chain([&self.steps]).collect()
     }
+
+    /// Returns the state with the tensors of another one: the number of steps, and the moments.
+    #[cfg(feature = "llm-core")]
+    pub(crate) fn restored(steps: Tensor, moments: Vec<Tensor>) -> Self {
+        Self { steps, moments }
+    }
 }
 
 impl Optimizer {

@@ -44,6 +44,27 @@ impl Text {
         &self.0.text
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.text.len()
+    }
+
+    /// Appends a part of a text, by byte positions.
+    pub(crate) fn push_part(&mut self, text: &Self, part: Range<usize>) {
+        for (run, trusted) in text.runs(part) {
+            self.push(run, trusted);
+        }
+    }
+
+    /// A part, by byte positions.
+    pub(crate) fn part(&self, part: Range<usize>) -> Self {
+        if part == (0..self.len()) {
+            return self.clone();
+        }
+        let mut text = Self::default();
+        text.push_part(self, part);
+        text
+    }
+
     /// Appends a text of one origin.
     pub(crate) fn push(&mut self, text: &str, trusted: bool) {
         if text.is_empty() {
@@ -102,10 +123,6 @@ impl Text {
         }))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.text.len()
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.0.text.is_empty()
     }
@@ -123,23 +140,6 @@ impl Text {
     /// Appends a text with its origins.
     pub(crate) fn push_text(&mut self, text: &Self) {
         self.push_part(text, 0..text.len());
-    }
-
-    /// Appends a part of a text, by byte positions.
-    pub(crate) fn push_part(&mut self, text: &Self, part: Range<usize>) {
-        for (run, trusted) in text.runs(part) {
-            self.push(run, trusted);
-        }
-    }
-
-    /// A part, by byte positions.
-    pub(crate) fn part(&self, part: Range<usize>) -> Self {
-        if part == (0..self.len()) {
-            return self.clone();
-        }
-        let mut text = Self::default();
-        text.push_part(self, part);
-        text
     }
 
     /// Replaces each character by a text, which takes its origin.

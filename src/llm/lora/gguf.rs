@@ -1,10 +1,10 @@
 //! Adapters in GGUF files, as llama.cpp's `convert_lora_to_gguf.py` writes them.
 
-use super::LoraOptions;
+use super::{AdapterFile, LoraOptions};
 use crate::error::Result;
-use crate::llm::Value;
 use crate::llm::gguf::{Gguf, TensorInfo, invalid, misfit};
 use crate::llm::model::{LowRank, Model};
+use crate::llm::{GgufWriter, Value};
 
 /// Endings of the names of A and B.
 const A: &str = ".lora_a";
@@ -60,6 +60,25 @@ pub(super) fn read(bytes: Vec<u8>, model: &Model, options: &LoraOptions) -> Resu
         return Err(invalid(what, "the table of tensors"));
     }
     Ok(all)
+}
+
+/// Writes the matrices of an adapter for a model.
+///
+/// # Errors
+/// `InvalidArgument` for a tensor with a name that is too long.
+pub(super) fn write(adapter: &AdapterFile, model: &Model) -> Result<Vec<u8>> {
+    let mut writer = GgufWriter::default();
+    let architecture = model.file.text("general.architecture")?;
+    writer.string("general.type", "adapter");
+    writer.string("general.architecture", architecture.unwrap_or_default());
+    writer.string("adapter.type", "lora");
+    writer.float("adapter.lora.alpha", adapter.alpha);
+    for LowRank { tensor, rank, a, b } in &adapter.matrices {
+        let (cols, rows) = (a.len() / rank, b.len() / rank);
+        writer.f32_tensor(&format!("{tensor}{A}"), &[cols, *rank], a)?;
+        writer.f32_tensor(&format!("{tensor}{B}"), &[*rank, rows], b)?;
+    }
+    Ok(writer.finish())
 }
 
 fn place(tensor: &TensorInfo) -> String {

@@ -15,6 +15,15 @@ use std::sync::Arc;
 /// Ranks are padded with zeros to a multiple of this number, because a GPU's kernels multiply eight elements at a time.
 const RANK_STEP: usize = 8;
 
+/// The order of the rows of a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::llm) enum HeadOrder {
+    /// That of the file's rotation.
+    File,
+    /// That of Hugging Face's models: an element of a pair in each half.
+    Halves,
+}
+
 /// `B · A`, which is added to the weights of a tensor.
 #[derive(Debug)]
 pub(in crate::llm) struct LowRank {
@@ -56,16 +65,17 @@ pub(super) enum Parts {
 pub(in crate::llm) type Scaled = (Arc<Adapter>, f32);
 
 impl Model {
-    /// Puts rows that are in the order of Hugging Face's models into that of the file: those of queries
-    /// and keys are permuted where rotations take neighbours, head by head.
+    /// Puts rows of a linear layer into another order, if they are in that of Hugging Face's models or of the file: rows of
+    /// queries and keys are permuted in the file where rotations take neighbours, head by head.
     ///
     /// # Errors
     /// `InvalidModel` if the rows are not the heads that the model has.
-    pub(in crate::llm) fn in_file_order(
+    pub(in crate::llm) fn ordered(
         &self,
         tensor: &str,
         rows: usize,
         values: Vec<f32>,
+        order: HeadOrder,
     ) -> Result<Vec<f32>> {
         let config = &self.config;
         let permuted = [".attn_q.weight", ".attn_k.weight"];
@@ -82,10 +92,26 @@ impl Model {
         let mut ordered = try_zeros(values.len())?;
         for (index, to) in ordered.chunks_exact_mut(cols.max(1)).enumerate() {
             let within = index % head;
-            let from = index - within + within % 2 * (head / 2) + within / 2;
-            to.copy_from_slice(&values[from * cols..][..cols]);
+            let from = match order {
+                HeadOrder::File => within % 2 * (head / 2) + within / 2,
+                HeadOrder::Halves => within % (head / 2) * 2 + within / (head / 2),
+            };
+            to.copy_from_slice(&values[(index - within + from) * cols..][..cols]);
         }
         Ok(ordered)
+    }
+
+    /// Returns the rows and columns of a linear layer by its tensor.
+    pub(in crate::llm) fn linear_shape(&self, tensor: &str) -> Option<[usize; 2]> {
+        let of_tensor = self.weights.matrices.iter();
+        let of_tensor = of_tensor.filter(|weight| *weight.tensor == *tensor);
+        let shapes = of_tensor.map(|weight| [weight.first_row + weight.rows, weight.cols]);
+        shapes.max()
+    }
+
+    /// Returns whether one tensor has the gates of the feed-forward network and the values which they multiply.
+    pub(in crate::llm) fn joins_gates(&self) -> bool {
+        self.config.architecture.fused
     }
 
     /// Finds the matrices that low-rank matrices belong to, and moves them to the model's back-end.
@@ -127,10 +153,7 @@ impl Model {
         if tensor.ends_with("_exps.weight") {
             return fault("adapters of experts are not supported");
         }
-        let of_tensor = self.weights.matrices.iter();
-        let of_tensor = of_tensor.filter(|weight| *weight.tensor == **tensor);
-        let shape = of_tensor.map(|weight| (weight.first_row + weight.rows, weight.cols));
-        let Some((rows, cols)) = shape.max() else {
+        let Some([rows, cols]) = self.linear_shape(tensor) else {
             return fault("the model has no linear layer of this name");
         };
         let [needed_a, needed_b] = [cols, rows].map(|side| rank.saturating_mul(side));

@@ -143,6 +143,31 @@ impl Step {
     }
 }
 
+impl Step {
+    /// Returns the vectors that the step reads.
+    pub(super) fn vectors(self) -> impl Iterator<Item = VectorId> {
+        let vectors = match self {
+            Self::Norm { gain, bias, .. } => [Some(gain), bias],
+            Self::AddVector { vector, .. } => [Some(vector), None],
+            Self::Place {
+                gains: Some([queries, keys]),
+                ..
+            } => [Some(queries), Some(keys)],
+            Self::Place { gains: None, .. }
+            | Self::Multiply { .. }
+            | Self::MultiplyExperts { .. }
+            | Self::Add { .. }
+            | Self::Attend { .. }
+            | Self::AttendWithin { .. }
+            | Self::Activate(_)
+            | Self::Route(_)
+            | Self::SoftCap(_)
+            | Self::Gelu => [None; 2],
+        };
+        vectors.into_iter().flatten()
+    }
+}
+
 /// The steps of a model.
 #[derive(Debug)]
 pub(super) struct Steps {

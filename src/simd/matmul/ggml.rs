@@ -6,6 +6,7 @@ use super::panel::{KC, Part, Strips};
 use super::tile::VECTORS;
 use super::{Matrix, multiply, pack, pieces};
 use crate::alloc::scratch::Scratch;
+use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::OpClass;
 use crate::ops::shape::check_matrix;
@@ -14,6 +15,7 @@ use crate::simd::threads::{Cpu, share_out};
 use crate::tensor::ggml::{MAX_BLOCK, WeightType};
 use crate::tensor::quantized::half::f16_to_f32;
 use gemv::{Gemv, Prepare, ROWS};
+use std::ops::Range;
 
 /// The number of rows from which weights are unpacked for a matmul by blocks.
 const GEMM_ROWS: usize = 4;
@@ -49,6 +51,23 @@ impl<'a> BlockMatrix<'a> {
     /// Writes the weights of a row.
     pub(crate) fn dequantize_row(&self, row: usize, to: &mut [f32]) {
         self.kind.dequantize(self.row(row), to);
+    }
+
+    /// Returns the weights of some rows.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(crate) fn dequantized(&self, cpu: Cpu, rows: Range<usize>) -> Result<Vec<f32>> {
+        let mut weights = try_zeros(rows.len() * self.cols)?;
+        let pieces = cpu.split(weights.len() as u64, OpClass::Elementwise);
+        share_out(pieces, self.cols, &mut weights, |at, to| {
+            let first = rows.start + at / self.cols;
+            for (row, to) in to.chunks_exact_mut(self.cols).enumerate() {
+                self.dequantize_row(first + row, to);
+            }
+            Ok(())
+        })?;
+        Ok(weights)
     }
 }
 

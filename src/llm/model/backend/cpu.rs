@@ -24,6 +24,11 @@ impl BackendModel<Cpu> {
         Ok(on_cpu)
     }
 
+    /// Returns the instruction set and the threads.
+    pub(in super::super) fn cpu(&self) -> Cpu {
+        self.backend
+    }
+
     /// [`read`](Self::read), whose other submissions a pass on SIMD does not have.
     pub(in super::super) async fn read_at_once(
         &self,
