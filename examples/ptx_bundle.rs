@@ -5,8 +5,9 @@
 
 use relampago::ptx::kernels::{
     Activation, Binary, CachedAttentionKernel, DecodeAttentionKernel, DecodeSumKernel,
-    ElementwiseKernel, PackedFormat, PackedMatmulKernel, Pairs, QuantFormat, ReduceKernel,
-    Reduction, RopeKernel, RowLayout, SplitSumKernel, Tile, Unary,
+    ElementwiseKernel, PackedFormat, PackedMatmulKernel, Pairs, PlanesMatmulKernel, QuantFormat,
+    ReduceKernel, Reduction, RopeKernel, RowLayout, SplitKernel, SplitSumKernel, Tile, Unary,
+    UnpackKernel,
 };
 use relampago::ptx::{
     AttentionKernel, Error, Extent, GemmKernel, Kernel, LayerNormKernel, ParamType, PtxKernel,
@@ -110,7 +111,11 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
         products.push(Box::new(PackedMatmulKernel::tiled(format)));
         products.push(Box::new(PackedMatmulKernel::mma(format)));
         products.push(Box::new(PackedMatmulKernel::mma_wide(format)));
+        products.push(Box::new(UnpackKernel::new(format)));
     }
+    products.push(Box::new(SplitKernel));
+    products.push(Box::new(PlanesMatmulKernel::narrow()));
+    products.push(Box::new(PlanesMatmulKernel::wide()));
     products.push(Box::new(CachedAttentionKernel::new()));
     products.push(Box::new(CachedAttentionKernel::new().packed()));
     products.push(Box::new(CachedAttentionKernel::split()));

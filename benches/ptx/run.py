@@ -353,6 +353,28 @@ def packed(format_, tokens, rows_, cols, method=""):
     report(name, shape, bytes_each / 1e9 / seconds, None, "GB/s", error, copy)
 
 
+def planes(cols, count, m, n, k):
+    name = f"multiply_planes_128x{cols}"
+    if name not in kernels:
+        return
+
+    def parts(rows_):
+        full = torch.randn(rows_, k, device="cuda")
+        first = full.bfloat16()
+        both = torch.stack([first, (full - first).bfloat16()])[:count].contiguous()
+        return both, both.double().sum(0)
+
+    (a, full_a), (b, full_b) = parts(m), parts(n)
+    y = torch.full((m, n), float("nan"), device="cuda")
+    launch = kernels[name].prepare(a=a, b=b, c=y, m=m, n=n, k=k, pitch=n, planes=count, alpha=1.0, beta=0.0)
+    launch()
+    torch.cuda.synchronize()
+    error = relative(y, full_a @ full_b.T)
+    flops = 2e-12 * m * n * k
+    peer = median_seconds([lambda: a[0] @ b[0].T])
+    report(f"{name} of {count}", f"{m}x{n}x{k}", flops / median_seconds([launch]), flops / peer, "TFLOP/s", error)
+
+
 print(torch.cuda.get_device_name(), torch.__version__)
 for kernel in kernels.values():
     print(f"compiled {kernel.entry['name']} in {kernel.jit * 1e3:.0f} ms")
@@ -391,6 +413,10 @@ for format_ in ["floats", "bytes", "nibbles"]:
     for tokens, rows_, cols in [(128, 2048, 2048), (128, 4096, 4096), (512, 4096, 4096), (512, 16384, 2048), (512, 2048, 8192)]:
         for method in ["_tiled", "_mma", "_mma_wide"]:
             packed(format_, tokens, rows_, cols, method)
+for m, n, k in [(512, 4096, 4096), (512, 28672, 4096), (512, 4096, 14336)]:
+    for cols in [128, 256]:
+        for count in [1, 2]:
+            planes(cols, count, m, n, k)
 for format_ in BLOCKS:
     for m in [16, 64, 512, 4096]:
         quantised_gemm(format_, m, 4096, 14336)
