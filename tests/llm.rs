@@ -55,6 +55,8 @@ mod split;
 mod support;
 #[path = "llm/templates.rs"]
 mod templates;
+#[path = "llm/tools.rs"]
+mod tools;
 #[path = "llm/vocabularies.rs"]
 mod vocabularies;
 #[path = "support/vocabulary.rs"]
