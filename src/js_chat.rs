@@ -7,7 +7,7 @@
 #![allow(unreachable_pub, clippy::needless_pass_by_value)]
 
 use crate::error::Error;
-use crate::llm::{Message, chat};
+use crate::llm::chat;
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
@@ -23,17 +23,65 @@ impl ChatTemplate {
         chat::ChatTemplate::new(source).map(Self).map_err(to_js)
     }
 
-    /// Returns the text of a conversation. `messages` has the role and the content of each message, one after the
-    /// other. The first, third and fifth part of the text come from the template, the others from messages.
+    /// Renders a request, an object as JSON. `markers` are the vocabulary's control tokens that formats of calls use, and
+    /// `ids` their ids.
     pub fn render(
         &self,
-        messages: Vec<String>,
+        request: String,
         bos: &str,
         eos: &str,
-    ) -> Result<Vec<String>, JsValue> {
-        let messages = Message::from_texts(&messages);
-        let text = self.0.render(&messages, bos, eos).map_err(to_js)?;
-        Ok(text.alternating())
+        markers: Vec<String>,
+        ids: Vec<u32>,
+    ) -> Result<Rendered, JsValue> {
+        let markers: Vec<_> = markers.into_iter().zip(ids).collect();
+        let request = chat::ChatRequest::from_json(request).map_err(to_js)?;
+        let rendered = self.0.render(&request, bos, eos, &markers);
+        rendered.map(Rendered).map_err(to_js)
+    }
+}
+
+/// A conversation as text, and how its answer is held and read.
+#[wasm_bindgen]
+pub struct Rendered(chat::Rendered);
+
+#[wasm_bindgen]
+impl Rendered {
+    /// Returns the text. The first, third and fifth part come from the template, the others from messages.
+    pub fn parts(&self) -> Vec<String> {
+        self.0.text.alternating()
+    }
+
+    /// The grammar of the answer, if it has calls.
+    pub fn grammar(&self) -> Option<String> {
+        self.0.grammar.clone()
+    }
+
+    /// Takes the reader of the answer, if it may have calls or reasoning.
+    pub fn reader(&mut self) -> Option<AnswerReader> {
+        self.0.reader.take().map(AnswerReader)
+    }
+}
+
+/// Divides the text of an answer into reasoning, text and calls.
+#[wasm_bindgen]
+pub struct AnswerReader(chat::AnswerReader);
+
+#[wasm_bindgen]
+impl AnswerReader {
+    /// Adds text, and returns what is certain by now: a JSON array of deltas as in `OpenAI`'s API.
+    pub fn push(&mut self, text: &str) -> Result<String, JsValue> {
+        self.0.push_json(text).map_err(to_js)
+    }
+
+    /// Whether the answer has calls, all of which are complete.
+    #[wasm_bindgen(js_name = hasCalls)]
+    pub fn has_calls(&self) -> bool {
+        self.0.has_calls()
+    }
+
+    /// Returns the rest at the end of the answer.
+    pub fn finish(&mut self) -> Result<String, JsValue> {
+        self.0.finish_json().map_err(to_js)
     }
 }
 
@@ -68,6 +116,13 @@ impl Constraint {
     #[wasm_bindgen(constructor)]
     pub fn new(vocabulary: &Vocabulary, schema: &str) -> Result<Self, JsValue> {
         let constraint = chat::Constraint::new(&vocabulary.0, schema);
+        constraint.map(Self).map_err(to_js)
+    }
+
+    /// Reads a grammar.
+    #[wasm_bindgen(js_name = ofGrammar)]
+    pub fn of_grammar(vocabulary: &Vocabulary, grammar: &str) -> Result<Self, JsValue> {
+        let constraint = chat::Constraint::of_grammar(&vocabulary.0, grammar);
         constraint.map(Self).map_err(to_js)
     }
 

@@ -24,11 +24,14 @@
 //   sequence into bytes.
 // - `generate` generates token by token, `answer_text` holds back what may begin a stop string, `generation` is the
 //   blocking iterator of text.
+// - `prompt` has the tokens before an answer, and how that is held and read.
 // - `sampling` chooses tokens, `ahead` lets a GPU choose several tokens in advance, `ranking` orders tokens by
 //   probability.
 // - `chat/template` parses and renders templates as jinja2 does, with the origin of each character of `chat/text`.
 // - `chat/json_schema` finds the tokens that a schema allows by `llguidance`, `chat/schema_limits` refuses schemas that
 //   take too much work, `chat/formats` has patterns of dates and addresses.
+// - `tools` has functions and their calls, `chat/request` what an answer is asked for, `chat/call_format` the forms in which
+//   families write calls and reasoning, `chat/grammar` the grammar of an answer, and `chat/reader` divides one.
 // - In the npm package `chat/imported` calls templates and schemas in `js_chat`.
 // - `tune` teaches a model by examples, `model/tensors` records its layers as tensors with gradients.
 // - `quantized_matrix` multiplies by weights in blocks without a model.
@@ -38,12 +41,15 @@
 mod ahead;
 mod answer_text;
 pub(crate) mod chat;
+#[cfg_attr(not(feature = "llm"), allow(dead_code))]
+// The npm package's module for templates has it.
 mod conversation;
 mod embedding;
 mod explain;
 mod fingerprint;
 mod forward_pass;
 mod generate;
+#[cfg(feature = "llm")]
 mod generation;
 mod gguf;
 mod guesses;
@@ -53,6 +59,7 @@ mod language_model;
 mod logprobs;
 mod lora;
 mod model;
+mod prompt;
 mod quantized_matrix;
 mod ranking;
 mod rerank;
@@ -61,6 +68,9 @@ mod saved;
 mod sequence;
 mod session;
 mod tokenizer;
+#[cfg_attr(not(feature = "llm"), allow(dead_code))]
+// The npm package's module for templates has it.
+mod tools;
 mod tune;
 
 pub use crate::tensor::cache_type::CacheType;
@@ -70,6 +80,7 @@ pub use embedding::{EmbedOptions, Pooling};
 pub use explain::{ModelExplanation, ModelStep};
 pub use forward_pass::ForwardPass;
 pub use generate::{FinishReason, GenerateOptions};
+#[cfg(feature = "llm")]
 pub use generation::Generation;
 pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
@@ -83,8 +94,10 @@ pub use quantized_matrix::QuantizedMatrix;
 pub use rerank::RankOptions;
 pub use sampling::Sampling;
 pub use session::Session;
+pub use tools::{Delta, Tool, ToolCall, ToolChoice, ToolFormat};
 pub use tune::{Progress, Schedule, TuneExample, TuneOptions, TunedLora};
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use {
-    generate::Generator, language_model::chat_template, model::Wanted, sequence::Sequence,
+    generate::Generator, language_model::chat_template, model::Wanted, prompt::Prompt,
+    sequence::Sequence,
 };

@@ -55,6 +55,8 @@ mod split;
 mod support;
 #[path = "llm/templates.rs"]
 mod templates;
+#[path = "llm/tools.rs"]
+mod tools;
 #[path = "llm/tune.rs"]
 mod tune;
 #[path = "llm/vocabularies.rs"]

@@ -21,6 +21,11 @@ export const ANSWER = {
     top_logprobs: check.count,
     guess: check.boolean,
     response_format: check.responseFormat,
+    tools: check.plain,
+    tool_choice: check.plain,
+    parallel_tool_calls: check.boolean,
+    tool_format: check.text,
+    chat_template_kwargs: check.plain,
     after: (list, what) => [...check.tokens(list, what)],
     seed: check.seed,
     stop: check.stops,
@@ -39,9 +44,19 @@ const shortened = (error, schema) => {
     return isLong ? new RelampagoError(error.code, error.message.replace(schema, () => `${schema.slice(0, SHOWN)}…`)) : error;
 };
 
-/** Generates on an engine. Before that, it loads the module that JSON schemas need. */
-export async function generated(engine, number, request, push) {
+/** The request of a conversation for the module of templates: the messages and the options that it needs, as JSON. */
+function conversation(messages, { tools, tool_choice, parallel_tool_calls, tool_format, chat_template_kwargs, json_schema, seed }) {
+    const options = { tools, tool_choice, parallel_tool_calls, tool_format, chat_template_kwargs, json_schema, seed };
+    // Halves of characters, which JSON has as escapes, are no text elsewhere.
+    return JSON.stringify({ messages, ...options }).replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (part) => (part[1] === 'u' ? '\ufffd' : part));
+}
+
+/** Generates on an engine. Before that, it loads the module that JSON schemas and calls need. */
+export async function generated(engine, number, { messages, ...request }, push) {
     const schema = request.options.json_schema;
+    if (messages) {
+        request.conversation = conversation(messages, request.options);
+    }
     if (schema === undefined) {
         return engine.generate(number, request, push);
     }
@@ -49,6 +64,13 @@ export async function generated(engine, number, request, push) {
     return engine.generate(number, request, push).catch((error) => {
         throw shortened(error, schema);
     });
+}
+
+/** Refuses functions for a text, which has no calls. */
+export function checkText({ tools }) {
+    if (tools?.length > 0) {
+        throw check.invalid('tools', tools, 'left out: a text has no calls, a conversation does');
+    }
 }
 
 /**

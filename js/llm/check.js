@@ -132,8 +132,8 @@ const textType = check((value) => value === 'text', "'text', the only type of pa
  * The text of a message as OpenAI's API has it: a string, parts of which all are texts, or null of an assistant, whose
  * content may be nothing but calls of tools.
  */
-function content({ role, content: given }, what) {
-    if (given === null && role === 'assistant') {
+function content({ role, content: given, tool_calls }, what) {
+    if (role === 'assistant' && (given === null || (given === undefined && tool_calls))) {
         return '';
     }
     if (!Array.isArray(given)) {
@@ -146,7 +146,7 @@ function content({ role, content: given }, what) {
     return parts.join('');
 }
 
-/** The roles and contents of messages, one after the other. */
+/** Messages with the properties that templates may use. Rust checks calls. */
 export function messages(list) {
     if (!Array.isArray(list)) {
         throw invalid('messages', list, 'an array of messages');
@@ -154,11 +154,19 @@ export function messages(list) {
     if (list.length === 0) {
         throw new RelampagoError('EMPTY', '`messages` must have at least one message');
     }
-    return list.flatMap((message, i) => [
-        text(message?.role, `messages[${i}].role`),
-        content(message, `messages[${i}].content`),
-    ]);
+    return list.map((message, i) => {
+        const what = `messages[${i}]`;
+        const checked = { role: text(message?.role, `${what}.role`), content: content(message, `${what}.content`) };
+        for (const name of ['tool_call_id', 'reasoning_content']) {
+            message[name] == null || (checked[name] = text(message[name], `${what}.${name}`));
+        }
+        message.tool_calls == null || (checked.tool_calls = plain(message.tool_calls, `${what}.tool_calls`));
+        return checked;
+    });
 }
+
+/** A copy of an object that JSON can have. Rust checks what it has. */
+export const plain = (value, what) => JSON.parse(json(value, what));
 
 /** Calls `work`. If it throws a `TypeError`, since the buffer of `value` is detached, throws a typed error instead. */
 function within(value, what, work) {

@@ -22,10 +22,25 @@ test('tokens are whole numbers below 2^32', () => {
 test('messages are texts or text parts', () => {
     const parts = [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }];
     const list = [{ role: 'user', content: parts }, { role: 'assistant', content: null }];
-    assert.deepEqual(check.messages(list), ['user', 'ab', 'assistant', '']);
+    const texts = [{ role: 'user', content: 'ab' }, { role: 'assistant', content: '' }];
+    assert.deepEqual(check.messages(list), texts);
     assert.throws(() => check.messages([]), { code: 'EMPTY' });
     assert.throws(() => check.messages([{ role: 'user', content: null }]), invalid(/`messages\[0\]\.content` is null/));
     assert.throws(() => check.messages([{ role: 'user', content: [{ type: 'image' }] }]), invalid(/content\[0\]\.type` is 'image'/));
+});
+
+test('messages may have calls, results and reasoning', () => {
+    const tool_calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }];
+    const list = [
+        { role: 'assistant', tool_calls, reasoning_content: 'x', refusal: null },
+        { role: 'tool', content: 'y', tool_call_id: 'a', name: 'f' },
+    ];
+    assert.deepEqual(check.messages(list), [
+        { role: 'assistant', content: '', reasoning_content: 'x', tool_calls },
+        { role: 'tool', content: 'y', tool_call_id: 'a' },
+    ]);
+    const tool = { role: 'tool', content: '', tool_call_id: 1 };
+    assert.throws(() => check.messages([tool]), invalid(/`messages\[0\]\.tool_call_id` is 1/));
 });
 
 test('a response format is a schema', () => {

@@ -35,11 +35,18 @@ const tellTokens = (session, push) => {
     } catch {}
 };
 
+/** The deltas of a piece of text, in OpenAI's form. */
+const divided = (generation, text, hasEnded) => {
+    const lists = generation.divide(text, hasEnded);
+    return lists.length > 0 ? lists.flatMap((list) => JSON.parse(list)) : text ? [{ content: text }] : [];
+};
+
 /** Pushes the text that an interrupted answer holds back, so that its text is complete unless the module has failed. */
 const pushRest = (generation, times, push) => {
     try {
         const text = generation.rest();
-        text && push({ text, tokens: [], logprobs: [], ...times });
+        const deltas = divided(generation, text, true);
+        deltas.length > 0 && push({ deltas, tokens: [], logprobs: [], ...times });
     } catch {}
 };
 
@@ -283,16 +290,16 @@ export class Engine {
         return this.#inTurn(() => this.#generate(number, request, push));
     }
 
-    async #generate(number, { messages, prompt, session, options }, push) {
+    async #generate(number, { conversation, prompt, session, options }, push) {
         const began = performance.now();
         this.#check(number);
         const owner = session === undefined ? this.#model : this.#session(session);
-        const generation = messages ? owner.chat(messages, options) : owner.complete(prompt, options);
+        const generation = conversation ? owner.chat(conversation, options) : owner.complete(prompt, options);
         let times;
         try {
             const existing = generation.tokensAfter(0);
             let known = existing.length;
-            push({ text: '', tokens: existing, logprobs: [], promptTokens: generation.promptTokens, resumed: known });
+            push({ deltas: [], tokens: existing, logprobs: [], promptTokens: generation.promptTokens, resumed: known });
             let first;
             const isCancelled = () => this.#isCancelled(number);
             for (let text; (text = await generation.step(isCancelled)) !== undefined;) {
@@ -304,7 +311,8 @@ export class Engine {
                 }
                 const logprobs = unpacked(generation.logprobsAfter(known - tokens.length), (id) => this.detokenize([id]));
                 times = { promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first };
-                push({ text, tokens, logprobs, ...times });
+                const deltas = divided(generation, text, generation.finishReason !== undefined);
+                push({ deltas, tokens, logprobs, ...times });
                 await pause();
                 this.#check(number);
             }

@@ -13,9 +13,11 @@ export class Generation {
     #cancel;
     #release;
     #done;
-    /** Pieces that were not read yet. */
+    /** Deltas that were not read yet. */
     #pieces = [];
     #text = '';
+    #reasoning = '';
+    #calls = [];
     /** Those who wait for the next piece. */
     #waiting = [];
     /** Ends generation, once it has begun. */
@@ -49,7 +51,7 @@ export class Generation {
         return [...this.#logprobs];
     }
 
-    /** Why generation ended: 'stop' or 'length'; null before it has. */
+    /** Why generation ended: 'stop', 'length' or 'tool_calls'; null before it has. */
     get finish_reason() {
         return this.#finishReason;
     }
@@ -72,6 +74,29 @@ export class Generation {
         return this.#text;
     }
 
+    /** The reasoning so far. */
+    get reasoning_content() {
+        return this.#reasoning;
+    }
+
+    /** The calls so far. */
+    get tool_calls() {
+        return this.#calls.map(({ function: called, ...call }) => ({ ...call, function: { ...called } }));
+    }
+
+    /** The answer so far as a message. */
+    get message() {
+        const message = { role: 'assistant', content: this.#text };
+        this.#reasoning && (message.reasoning_content = this.#reasoning);
+        this.#calls.length > 0 && (message.tool_calls = this.tool_calls);
+        return message;
+    }
+
+    /** The deltas of the answer, in OpenAI's form. */
+    deltas() {
+        return this.#iterate((delta) => delta, () => this.#wholeMessage());
+    }
+
     /** The whole answer. */
     async text() {
         await this.#run();
@@ -82,14 +107,19 @@ export class Generation {
     }
 
     [Symbol.asyncIterator]() {
+        return this.#iterate(({ content }) => content, () => this.#whole());
+    }
+
+    /** Iterates over the deltas' parts that `part` returns; a second iteration is `again`. */
+    #iterate(part, again) {
         if (this.#iterated) {
-            return this.#whole();
+            return again();
         }
         this.#iterated = true;
         this.#run();
         let left = false;
         return {
-            next: async () => (left ? { done: true, value: undefined } : this.#next()),
+            next: async () => (left ? { done: true, value: undefined } : this.#next(part)),
             // The caller left the loop, and does not wait for what is under way.
             return: async (value) => {
                 left = true;
@@ -106,12 +136,24 @@ export class Generation {
         yield this.text();
     }
 
-    async #next() {
-        while (this.#pieces.length === 0 && !this.#ended) {
-            await new Promise((resolve) => this.#waiting.push(resolve));
-        }
-        if (this.#pieces.length > 0) {
-            return { done: false, value: this.#pieces.shift() };
+    async *#wholeMessage() {
+        await this.text();
+        const { role: _, tool_calls, ...delta } = this.message;
+        yield tool_calls ? { ...delta, tool_calls: tool_calls.map((call, index) => ({ index, ...call })) } : delta;
+    }
+
+    async #next(part) {
+        for (;;) {
+            while (this.#pieces.length === 0 && !this.#ended) {
+                await new Promise((resolve) => this.#waiting.push(resolve));
+            }
+            if (this.#pieces.length === 0) {
+                break;
+            }
+            const value = part(this.#pieces.shift());
+            if (value !== undefined) {
+                return { done: false, value };
+            }
         }
         if (this.#error) {
             throw this.#error;
@@ -146,16 +188,24 @@ export class Generation {
         }
     }
 
-    #push({ text, tokens, logprobs, promptTokens, resumed = this.#resumed, toFirst, sinceFirst }) {
+    #push({ deltas, tokens, logprobs, promptTokens, resumed = this.#resumed, toFirst, sinceFirst }) {
         this.#resumed = resumed;
         this.#tokens.push(...tokens);
         this.#logprobs.push(...logprobs);
         this.#times = { promptTokens, toFirst, sinceFirst };
-        this.#text += text;
-        if (text) {
-            this.#pieces.push(text);
-            this.#wake();
+        deltas.forEach((delta) => this.#add(delta));
+        deltas.length > 0 && this.#wake();
+    }
+
+    #add(delta) {
+        const { content = '', reasoning_content = '', tool_calls = [] } = delta;
+        this.#text += content;
+        this.#reasoning += reasoning_content;
+        for (const { index, function: called, ...call } of tool_calls) {
+            const known = this.#calls[index] ??= { ...call, function: { name: called.name, arguments: '' } };
+            known.function.arguments += called.arguments;
         }
+        this.#pieces.push(delta);
     }
 
     static {

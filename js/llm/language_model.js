@@ -1,4 +1,4 @@
-import { ANSWER, answer, generated } from './answer.js';
+import { ANSWER, answer, checkText, generated } from './answer.js';
 import { cachedModels, evict } from './cached_models.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
@@ -168,6 +168,7 @@ export class LanguageModel {
 
     #generation(request, given) {
         const options = check.options(given, GENERATE);
+        request.messages || checkText(options);
         // Logits of a prompt that is read in other pieces are rounded in another way.
         options.fresh = options.seed !== undefined && options.after === undefined;
         const chosen = this.#chosen(options.lora);

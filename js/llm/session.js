@@ -1,4 +1,4 @@
-import { ANSWER, answer, generated } from './answer.js';
+import { ANSWER, answer, checkText, generated } from './answer.js';
 import * as check from './check.js';
 import { Lora } from './lora.js';
 import { traceAll } from '../common/stack.js';
@@ -104,7 +104,9 @@ export class Session {
     }
 
     #answer(request, given) {
-        return answer(this.#current, check.options(given, ANSWER), async (id, options, push) => {
+        const options = check.options(given, ANSWER);
+        request.messages || checkText(options);
+        return answer(this.#current, options, async (id, options, push) => {
             const { engine, number } = this.#used();
             const told = (piece) => (piece.read ? (this.#tokens = [...piece.read]) : push(piece));
             return generated(engine, id, { ...request, session: number, options }, told);

@@ -1,7 +1,7 @@
 // Compiled, never run: the entry for language models, as `tsc --strict` sees it.
 
 import init, { LanguageModel, Lora, RelampagoError, Session, moduleUrl } from 'relampago/llm';
-import type { CachedModel, GenerateOptions, Generation, LoadProgress, Message, ModelExplanation, ModelInfo, ModelInspection, ModelStep, TokenLogprobs, Usage } from 'relampago/llm';
+import type { CachedModel, Delta, GenerateOptions, Generation, LoadProgress, Message, ModelExplanation, ModelInfo, ModelInspection, ModelStep, TokenLogprobs, Tool, ToolCall, Usage } from 'relampago/llm';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -50,7 +50,16 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<Usage>(answer.usage);
   exactly<string>(answer.content);
   exactly<number | null>(answer.usage.tokens_per_second);
-  exactly<'stop' | 'length' | null>(answer.finish_reason);
+  exactly<'stop' | 'length' | 'tool_calls' | null>(answer.finish_reason);
+  const tools: Tool[] = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }];
+  const called = model.chat(messages, { tools, tool_choice: { type: 'function', function: { name: 'f' } }, parallel_tool_calls: false });
+  for await (const delta of called.deltas()) {
+    exactly<Delta>(delta);
+  }
+  exactly<ToolCall[]>(called.tool_calls);
+  exactly<string>(called.reasoning_content);
+  const results = called.tool_calls.map(({ id }): Message => ({ role: 'tool', tool_call_id: id, content: '' }));
+  model.chat([...messages, called.message, ...results], { chat_template_kwargs: { enable_thinking: false }, tool_format: 'hermes' });
   exactly<string>(await model.complete('Once', { stop: '\n' }).text());
   exactly<Uint32Array>(await model.tokenize('text', { special: true }));
   exactly<string>(await model.detokenize([1, 2]));

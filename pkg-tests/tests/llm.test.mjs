@@ -152,6 +152,7 @@ describe('relampago/llm', () => {
     symlinkSync(MODEL, join(folder, 'smollm2-135m.gguf'));
     const printed = (sample) => execFileSync('node', [sample], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
     assert.equal(printed('answer.js'), exact[1].text);
+    assert.match(printed('tools.js'), /^\{"city": "Paris", "days": 2\}tool_calls\n./);
     assert.equal(printed('more.js'), '{"colour": "green"}\ntrue\n Paris Rome\n');
   });
 

@@ -2,7 +2,9 @@
 
 use super::lent::Lent;
 use super::to_js;
-use crate::llm::{FinishReason, Generator, LanguageModel};
+use crate::error::Result;
+use crate::llm::chat::AnswerReader;
+use crate::llm::{GenerateOptions, Generator, LanguageModel, Prompt};
 use js_sys::Function;
 use std::pin::pin;
 use std::task::Poll;
@@ -14,11 +16,27 @@ use wasm_bindgen::prelude::*;
 pub struct Generation {
     model: LanguageModel,
     generator: Generator<Lent>,
+    reader: Option<AnswerReader>,
 }
 
 impl Generation {
-    pub(super) fn new(model: LanguageModel, generator: Generator<Lent>) -> Self {
-        Self { model, generator }
+    pub(super) fn new(
+        model: &LanguageModel,
+        sequence: Lent,
+        mut prompt: Prompt,
+        options: GenerateOptions,
+    ) -> Result<Self> {
+        let mut reader = prompt.reader.take();
+        let generator = Generator::new(model, sequence, prompt, options)?;
+        // The text of tokens that exist is that before the answer.
+        if let Some(reader) = &mut reader {
+            reader.push_json(generator.existing_text())?;
+        }
+        Ok(Self {
+            model: model.clone(),
+            generator,
+            reader,
+        })
     }
 }
 
@@ -41,6 +59,19 @@ impl Generation {
         let text = unless(&is_cancelled, step).await;
         let text = text.unwrap_or_else(|| Ok(String::new()));
         text.map(Some).map_err(|error| to_js(&error))
+    }
+
+    /// Divides a piece of the answer's text into deltas: JSON arrays. Returns none for an answer that has neither reasoning
+    /// nor calls. `has_ended` says that no other piece follows.
+    pub fn divide(&mut self, text: &str, has_ended: bool) -> Result<Vec<String>, JsValue> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(Vec::new());
+        };
+        let mut deltas = vec![reader.push_json(text).map_err(|error| to_js(&error))?];
+        if has_ended {
+            deltas.push(reader.finish_json().map_err(|error| to_js(&error))?);
+        }
+        Ok(deltas)
     }
 
     /// Returns the text that is held back, after an error.
@@ -84,11 +115,9 @@ impl Generation {
     /// Why generation ended, in `OpenAI`'s words.
     #[wasm_bindgen(getter, js_name = finishReason)]
     pub fn finish_reason(&self) -> Option<String> {
-        let reason = match self.generator.finished()? {
-            FinishReason::Stop => "stop",
-            FinishReason::Length => "length",
-        };
-        Some(reason.to_owned())
+        let has_calls = self.reader.as_ref().is_some_and(AnswerReader::has_calls);
+        let reason = self.generator.finished()?.with_calls(has_calls);
+        Some(reason.to_string())
     }
 }
 

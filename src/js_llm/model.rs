@@ -5,9 +5,10 @@ use super::lent::{Home, Lent};
 use super::session::{Loras, Session};
 use super::{backend_name, get, integer, set, to_js};
 use crate::instruction_set::InstructionSet;
+use crate::llm::chat::ChatRequest;
 use crate::llm::{
-    EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
-    RankOptions, Sequence,
+    EmbedOptions, GenerateOptions, LanguageModel, LoraOptions, Pooling, Prompt, RankOptions,
+    Sequence,
 };
 use js_sys::{Array, Function, Object, Uint32Array};
 use std::cell::RefCell;
@@ -34,7 +35,7 @@ impl Model {
         }
     }
 
-    fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::error::Result<Generation> {
+    fn generation(&self, prompt: Prompt, options: &JsValue) -> crate::error::Result<Generation> {
         let mut sequence = match Lent::of(&self.last) {
             Some(sequence) => sequence,
             None => Lent::new(Sequence::new(&self.language)?, &self.last),
@@ -44,8 +45,7 @@ impl Model {
         }
         let mut generate = options_of(options);
         generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"))?;
-        let generator = Generator::new(&self.language, sequence, prompt, generate)?;
-        Ok(Generation::new(self.language.clone(), generator))
+        Generation::new(&self.language, sequence, prompt, generate)
     }
 }
 
@@ -169,16 +169,17 @@ impl Model {
         Ok(Session::new(self.language.clone(), sequence))
     }
 
-    /// Answers a conversation: the role and the content of each message, one after the other.
-    pub fn chat(&self, messages: Vec<String>, options: JsValue) -> Result<Generation, JsValue> {
-        let prompt = self.language.conversation(&Message::from_texts(&messages));
+    /// Answers a conversation: a request with its messages and options, as JSON.
+    pub fn chat(&self, request: String, options: JsValue) -> Result<Generation, JsValue> {
+        let request = ChatRequest::from_json(request);
+        let prompt = request.and_then(|request| Prompt::of_conversation(&self.language, &request));
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
         generation.map_err(|error| to_js(&error))
     }
 
     /// Continues a text.
     pub fn complete(&self, prompt: &str, options: JsValue) -> Result<Generation, JsValue> {
-        let prompt = self.language.continuation(prompt);
+        let prompt = Prompt::of_text(&self.language, prompt);
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
         generation.map_err(|error| to_js(&error))
     }

@@ -5,7 +5,8 @@ use super::lent::{Home, Lent};
 use super::model::options_of;
 use super::to_js;
 use crate::error::{Error, Result};
-use crate::llm::{Generator, LanguageModel, Lora, Message, ScaledLora, Sequence, Wanted};
+use crate::llm::chat::ChatRequest;
+use crate::llm::{LanguageModel, Lora, Prompt, ScaledLora, Sequence, Wanted};
 use std::ops::Range;
 use wasm_bindgen::prelude::*;
 
@@ -49,12 +50,11 @@ impl Session {
         self.lend()?.save(&self.model).await
     }
 
-    fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> Result<Generation> {
+    fn generation(&self, prompt: Prompt, options: &JsValue) -> Result<Generation> {
         let sequence = self.lend()?;
         let mut generate = options_of(options);
         generate.lora = sequence.lora().to_vec();
-        let generator = Generator::new(&self.model, sequence, prompt, generate)?;
-        Ok(Generation::new(self.model.clone(), generator))
+        Generation::new(&self.model, sequence, prompt, generate)
     }
 }
 
@@ -72,17 +72,17 @@ impl Session {
         logits.map_err(|error| to_js(&error))
     }
 
-    /// Answers a conversation, whose beginning the session may have: the role and the content of each message, one after
-    /// the other.
-    pub fn chat(&self, messages: Vec<String>, options: JsValue) -> Result<Generation, JsValue> {
-        let prompt = self.model.conversation(&Message::from_texts(&messages));
+    /// Answers a conversation, whose beginning the session may have: a request with its messages and options, as JSON.
+    pub fn chat(&self, request: String, options: JsValue) -> Result<Generation, JsValue> {
+        let request = ChatRequest::from_json(request);
+        let prompt = request.and_then(|request| Prompt::of_conversation(&self.model, &request));
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
         generation.map_err(|error| to_js(&error))
     }
 
     /// Continues a text. The session may have read its beginning.
     pub fn complete(&self, prompt: &str, options: JsValue) -> Result<Generation, JsValue> {
-        let prompt = self.model.continuation(prompt);
+        let prompt = Prompt::of_text(&self.model, prompt);
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
         generation.map_err(|error| to_js(&error))
     }

@@ -26,9 +26,10 @@ impl AnswerText {
     }
 
     /// Marks the whole characters so far as text before the answer. They may begin a stop string that the answer completes,
-    /// but are no part of the answer.
-    pub(super) fn begin(&mut self) {
+    /// but are no part of the answer. Returns those that were held back.
+    pub(super) fn begin(&mut self) -> &str {
         self.foreign = self.held.len();
+        &self.held
     }
 
     /// Adds a token's bytes, and returns the text that is certain by now.

@@ -8,22 +8,69 @@ mod text;
 
 use super::LanguageModel;
 use crate::error::Result;
-pub(crate) use library::{ChatTemplate, Constraint, Vocabulary};
+pub(crate) use library::{AnswerReader, ChatRequest, ChatTemplate, Constraint, Vocabulary};
 pub(crate) use text::Text;
 
+/// The control tokens of formats of calls and of reasoning. A vocabulary has some of them, or texts in their place.
+const MARKERS: [&str; 11] = [
+    "<tool_call>",
+    "</tool_call>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "<|tool_call_start|>",
+    "<|tool_call_end|>",
+    "<|python_tag|>",
+    "<think>",
+    "</think>",
+    "[THINK]",
+    "[/THINK]",
+];
+
+/// A conversation as text, and how its answer is held and read.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) text: Text,
+    /// The grammar of the answer, if it has calls.
+    pub(crate) grammar: Option<String>,
+    /// Divides the answer, if it may have calls or reasoning.
+    pub(crate) reader: Option<AnswerReader>,
+}
+
 impl LanguageModel {
+    /// The control tokens of the vocabulary that formats of calls use.
+    pub(super) fn markers(&self) -> Vec<(String, u32)> {
+        let markers = MARKERS.into_iter().filter_map(|text| {
+            let id = self.tokenizer.id(text)?;
+            let mut bytes = Vec::new();
+            self.tokenizer.decode(id, false, &mut bytes);
+            bytes.is_empty().then(|| (text.to_owned(), id))
+        });
+        markers.collect()
+    }
+
     /// Reads a JSON schema for answers of this model.
     ///
     /// # Errors
     /// `InvalidArgument` if it is damaged, or needs an unsupported feature.
-    pub(super) fn constraint(&self, schema: &str) -> Result<Constraint> {
-        let vocabulary = if let Some(vocabulary) = self.trie.get() {
-            vocabulary
-        } else {
-            let vocabulary = self.vocabulary()?;
-            self.trie.get_or_init(|| vocabulary)
-        };
-        Constraint::new(vocabulary, schema)
+    pub(super) fn schema_constraint(&self, schema: &str) -> Result<Constraint> {
+        Constraint::new(self.words()?, schema)
+    }
+
+    /// Reads a grammar for answers of this model.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it needs an unsupported feature.
+    pub(super) fn grammar_constraint(&self, grammar: &str) -> Result<Constraint> {
+        Constraint::of_grammar(self.words()?, grammar)
+    }
+
+    /// The vocabulary for schemas and grammars.
+    fn words(&self) -> Result<&Vocabulary> {
+        if let Some(vocabulary) = self.trie.get() {
+            return Ok(vocabulary);
+        }
+        let vocabulary = self.vocabulary()?;
+        Ok(self.trie.get_or_init(|| vocabulary))
     }
 
     /// Returns the vocabulary of schemas. One without a token that ends answers gets one more token for it, which no logit

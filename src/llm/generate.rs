@@ -6,12 +6,15 @@ use super::chat::{Constraint, forbid};
 use super::guesses::Guesses;
 use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{MOST_CHOICES, Wanted};
+use super::prompt::Prompt;
 use super::sampling::{Sampler, Sampling, require_token};
 use super::sequence::Sequence;
-use super::{LanguageModel, ScaledLora};
+use super::{LanguageModel, ScaledLora, Tool, ToolChoice, ToolFormat};
 use crate::error::{Error, Result};
 use crate::graph::choice::RANKED;
-use std::ops::{Deref, DerefMut};
+#[cfg(feature = "llm")]
+use std::ops::Deref;
+use std::ops::DerefMut;
 
 /// When generation ends and how tokens are chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +42,16 @@ pub struct GenerateOptions {
     /// The number of likeliest tokens whose log-probabilities are reported beside that of each chosen token. `Some(0)`
     /// reports those of the chosen tokens only, `None` reports nothing.
     pub logprobs: Option<usize>,
+    /// The functions that the model may call in a conversation.
+    pub tools: Vec<Tool>,
+    /// Which of them it calls.
+    pub tool_choice: ToolChoice,
+    /// Whether an answer may have several calls, where the model's format has them.
+    pub parallel_tool_calls: bool,
+    /// The form of calls; by default that of the template's family.
+    pub tool_format: Option<ToolFormat>,
+    /// Further variables of the chat template, as a JSON object: `{"enable_thinking": false}`.
+    pub chat_template_kwargs: Option<String>,
     /// Whether tokens are guessed from what the text has had before, and checked several in one pass, while that is faster.
     /// The answer is the one without guesses, up to the rounding of passes over several tokens.
     pub guess: bool,
@@ -54,6 +67,11 @@ impl Default for GenerateOptions {
             json_schema: None,
             lora: Vec::new(),
             logprobs: None,
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            parallel_tool_calls: true,
+            tool_format: None,
+            chat_template_kwargs: None,
             guess: true,
         }
     }
@@ -117,6 +135,51 @@ impl GenerateOptions {
         }
     }
 
+    /// Returns the options with these functions.
+    #[must_use]
+    pub fn with_tools(self, tools: impl Into<Vec<Tool>>) -> Self {
+        Self {
+            tools: tools.into(),
+            ..self
+        }
+    }
+
+    /// Returns the options with this choice of functions.
+    #[must_use]
+    pub fn with_tool_choice(self, tool_choice: ToolChoice) -> Self {
+        Self {
+            tool_choice,
+            ..self
+        }
+    }
+
+    /// Returns the options with or without several calls in an answer.
+    #[must_use]
+    pub fn with_parallel_tool_calls(self, parallel_tool_calls: bool) -> Self {
+        Self {
+            parallel_tool_calls,
+            ..self
+        }
+    }
+
+    /// Returns the options with this form of calls.
+    #[must_use]
+    pub fn with_tool_format(self, tool_format: ToolFormat) -> Self {
+        Self {
+            tool_format: Some(tool_format),
+            ..self
+        }
+    }
+
+    /// Returns the options with these variables of the chat template, a JSON object.
+    #[must_use]
+    pub fn with_chat_template_kwargs(self, kwargs: impl Into<String>) -> Self {
+        Self {
+            chat_template_kwargs: Some(kwargs.into()),
+            ..self
+        }
+    }
+
     /// Returns the options with or without guesses.
     #[must_use]
     pub fn with_guess(self, guess: bool) -> Self {
@@ -134,25 +197,40 @@ pub enum FinishReason {
     Stop,
     /// `max_tokens`, or the end of the context.
     Length,
+    /// The model calls functions.
+    ToolCalls,
 }
 
-/// Writes the reason as chat APIs name it: `stop` or `length`.
+impl FinishReason {
+    /// The reason of an answer whose calls are complete, if it has some.
+    pub(crate) fn with_calls(self, has_calls: bool) -> Self {
+        match self {
+            FinishReason::Stop if has_calls => FinishReason::ToolCalls,
+            reason => reason,
+        }
+    }
+}
+
+/// Writes the reason as chat APIs name it: `stop`, `length` or `tool_calls`.
 impl std::fmt::Display for FinishReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             FinishReason::Stop => "stop",
             FinishReason::Length => "length",
+            FinishReason::ToolCalls => "tool_calls",
         })
     }
 }
 
 /// The sequence that a generation continues: its own, or one of a session.
+#[cfg(feature = "llm")]
 #[derive(Debug)]
 pub(crate) enum Continued<'a> {
     Own(Sequence),
     Of(&'a mut Sequence),
 }
 
+#[cfg(feature = "llm")]
 impl Deref for Continued<'_> {
     type Target = Sequence;
 
@@ -164,6 +242,7 @@ impl Deref for Continued<'_> {
     }
 }
 
+#[cfg(feature = "llm")]
 impl DerefMut for Continued<'_> {
     fn deref_mut(&mut self) -> &mut Sequence {
         match self {
@@ -185,6 +264,8 @@ pub(crate) struct Generator<S> {
     options: GenerateOptions,
     sampler: Sampler,
     constraint: Option<Constraint>,
+    /// The control tokens whose texts are part of the answer's.
+    visible: Vec<u32>,
     /// The tokens that the constraint allows next, once they are known.
     allowed: Option<Vec<u32>>,
     /// The result to compute for the last token of the prompt: the index of the largest logit where the choice needs no
@@ -200,6 +281,8 @@ pub(crate) struct Generator<S> {
     /// The tokens of the answer. The last one may not be in the sequence yet.
     generated: Vec<u32>,
     unread: Option<u32>,
+    /// The text of the whole characters of tokens that existed before.
+    existing: String,
     /// The number of tokens of the answer that existed before.
     resumed: usize,
     logprobs: Vec<TokenLogprobs>,
@@ -211,7 +294,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
     pub(crate) fn new(
         model: &LanguageModel,
         mut sequence: S,
-        mut prompt: Vec<u32>,
+        prompt: Prompt,
         mut options: GenerateOptions,
     ) -> Result<Self> {
         options.sampling.check(model.model.vocabulary())?;
@@ -221,23 +304,26 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         for &token in &after {
             require_token("after", token, model.model.vocabulary())?;
         }
-        prompt.extend(&after);
-        if prompt.is_empty() {
+        let mut tokens = prompt.tokens;
+        tokens.extend(&after);
+        if tokens.is_empty() {
             return Err(Error::Empty { op: "complete" });
         }
-        let constraint = options.json_schema.as_deref();
-        let constraint = constraint
-            .map(|schema| model.constraint(schema))
-            .transpose()?;
-        let read = sequence.keep_prefix(model, &prompt, &options.lora)?;
+        let constraint = match (&prompt.grammar, &options.json_schema) {
+            (Some(grammar), _) => Some(model.grammar_constraint(grammar)?),
+            (None, Some(schema)) => Some(model.schema_constraint(schema)?),
+            (None, None) => None,
+        };
+        let read = sequence.keep_prefix(model, &tokens, &options.lora)?;
         let mut generator = Self {
             sequence,
-            prompt,
+            prompt: tokens,
             read,
-            wanted: wanted(model, &options),
+            wanted: wanted(model, &options, constraint.is_some()),
             is_ahead: is_ahead(model, &options),
             sampler: Sampler::new(options.sampling.clone()),
             constraint,
+            visible: prompt.visible,
             allowed: None,
             finished: (options.max_tokens == 0).then_some(FinishReason::Length),
             text: AnswerText::new(&options.stop),
@@ -246,15 +332,17 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
             ahead: Ahead::default(),
             guesses: Guesses::default(),
             generated: Vec::new(),
+            existing: String::new(),
             unread: None,
             resumed: after.len(),
             logprobs: Vec::new(),
         };
         generator.sampler.skip(after.len());
         for token in after {
-            drop(generator.accept(model, token)?);
+            let text = generator.accept(model, token)?;
+            generator.existing.push_str(&text);
         }
-        generator.text.begin();
+        generator.existing.push_str(generator.text.begin());
         generator.unread = None;
         Ok(generator)
     }
@@ -276,12 +364,18 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         &self.generated
     }
 
+    /// The text of the whole characters of tokens that existed before.
+    pub(crate) fn existing_text(&self) -> &str {
+        &self.existing
+    }
+
     /// The probabilities of the new tokens, if they were requested.
     pub(crate) fn logprobs(&self) -> &[TokenLogprobs] {
         &self.logprobs
     }
 
     /// The number of tokens that were guessed right.
+    #[cfg(feature = "llm")]
     pub(crate) fn guessed(&self) -> usize {
         self.guesses.right()
     }
@@ -412,7 +506,8 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         self.generated.push(token);
         self.unread = Some(token);
         let mut bytes = Vec::new();
-        model.tokenizer.decode(token, false, &mut bytes);
+        let is_visible = self.visible.contains(&token);
+        model.tokenizer.decode(token, is_visible, &mut bytes);
         let text = self.text.push(&bytes);
         if self.text.is_stopped() {
             self.finished = Some(FinishReason::Stop);
@@ -447,8 +542,8 @@ fn only_chooses(model: &LanguageModel, options: &GenerateOptions) -> bool {
 }
 
 /// Returns the result of the prompt that the choice of the first token needs.
-fn wanted(model: &LanguageModel, options: &GenerateOptions) -> Wanted {
-    let is_largest = options.sampling.is_largest() && options.json_schema.is_none();
+fn wanted(model: &LanguageModel, options: &GenerateOptions, is_constrained: bool) -> Wanted {
+    let is_largest = options.sampling.is_largest() && !is_constrained;
     if only_chooses(model, options) && is_largest {
         Wanted::Largest
     } else {

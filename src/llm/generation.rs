@@ -5,11 +5,14 @@ mod blocking;
 #[cfg(feature = "stream")]
 mod stream;
 
+use super::chat::{AnswerReader, ChatRequest};
 use super::generate::{Continued, Generator};
+use super::prompt::Prompt;
 use super::sequence::Sequence;
-use super::{FinishReason, GenerateOptions, LanguageModel, Message, Session, TokenLogprobs};
+use super::{Delta, FinishReason, GenerateOptions, LanguageModel, Message, Session, TokenLogprobs};
 use crate::error::{Error, Result};
 use crate::runtime::pause;
+use std::collections::VecDeque;
 
 /// An answer, which [`Generation::next_async`] generates piece by piece; natively it is an iterator, too. Each piece of
 /// text ends with a whole character. Dropping it cancels the rest.
@@ -17,9 +20,32 @@ use crate::runtime::pause;
 pub struct Generation<'a> {
     model: LanguageModel,
     generator: Generator<Continued<'a>>,
+    reader: Option<AnswerReader>,
+    /// Pieces that were not returned yet.
+    deltas: VecDeque<Delta>,
+    /// The pieces so far.
+    message: Message,
     failed: bool,
     /// The error to return next.
     error: Option<Error>,
+}
+
+/// The prompt of a conversation with options.
+fn prompt_of(
+    model: &LanguageModel,
+    messages: &[Message],
+    options: &GenerateOptions,
+) -> Result<Prompt> {
+    Prompt::of_conversation(model, &ChatRequest::new(messages, options)?)
+}
+
+/// The prompt of a text to continue, which calls no functions.
+fn prompt_of_text(model: &LanguageModel, text: &str, options: &GenerateOptions) -> Result<Prompt> {
+    if !options.tools.is_empty() {
+        let requirement = "left out: a text has no calls, a conversation does";
+        return Err(Error::invalid("tools", "a list", requirement));
+    }
+    Prompt::of_text(model, text)
 }
 
 impl<'a> Generation<'a> {
@@ -27,16 +53,24 @@ impl<'a> Generation<'a> {
     async fn start(
         model: &LanguageModel,
         sequence: Continued<'a>,
-        prompt: Vec<u32>,
+        mut prompt: Prompt,
         options: GenerateOptions,
     ) -> Result<Self> {
+        let mut reader = prompt.reader.take();
         let mut generator = Generator::new(model, sequence, prompt, options)?;
+        // The text of tokens that exist is that before the answer.
+        if let Some(reader) = &mut reader {
+            drop(reader.push(generator.existing_text()));
+        }
         while generator.read_prompt(model).await? {
             pause().await;
         }
         Ok(Self {
             model: model.clone(),
             generator,
+            reader,
+            deltas: VecDeque::new(),
+            message: Message::assistant(""),
             failed: false,
             error: None,
         })
@@ -65,35 +99,73 @@ impl<'a> Generation<'a> {
 
     /// Why generation ended, if it has.
     pub fn finish_reason(&self) -> Option<FinishReason> {
-        self.generator.finished()
+        let has_calls = self.reader.as_ref().is_some_and(AnswerReader::has_calls);
+        let reason = self.generator.finished();
+        reason.map(|reason| reason.with_calls(has_calls))
     }
 
-    /// Generates the next piece of text; `None` where the answer has ended, or failed before.
+    /// The pieces that were returned so far as a message, with its reasoning and calls: at the end the whole answer, to
+    /// continue the conversation with.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// Generates the next piece of text; `None` where the answer has ended, or failed before. Reasoning and calls are left
+    /// out: [`Generation::next_delta_async`] returns them, too, and [`Generation::message`] has them.
     ///
     /// # Errors
     /// `DeviceLost`, `OutOfMemory`; `InvalidArgument` if a JSON schema takes too much work.
     pub async fn next_async(&mut self) -> Option<Result<String>> {
-        while !self.failed && self.generator.finished().is_none() {
+        loop {
+            match self.next_delta_async().await? {
+                Ok(Delta::Content(text)) => return Some(Ok(text)),
+                Ok(_) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Generates the next piece of text, reasoning or a call; `None` where the answer has ended, or failed before.
+    ///
+    /// # Errors
+    /// The errors of [`Generation::next_async`].
+    pub async fn next_delta_async(&mut self) -> Option<Result<Delta>> {
+        loop {
+            if let Some(delta) = self.deltas.pop_front() {
+                self.message.push(&delta);
+                return Some(Ok(delta));
+            }
+            if self.failed || self.generator.finished().is_some() {
+                return self.error.take().map(Err);
+            }
             let text = self.generator.step(&self.model).await;
             pause().await;
             match text {
-                Ok(text) if text.is_empty() => {}
-                Ok(text) => return Some(Ok(text)),
-                Err(error) => return Some(self.fail(error)),
+                Ok(text) => self.read(&text),
+                Err(error) => {
+                    // Text that is held back comes first, so that the text is that of the tokens.
+                    self.failed = true;
+                    self.error = Some(error);
+                    let text = self.generator.flush();
+                    self.read(&text);
+                }
             }
         }
-        self.error.take().map(Err)
     }
 
-    /// Ends the answer with an error. Text that is held back comes first, so that the text is that of the tokens.
-    fn fail(&mut self, error: Error) -> Result<String> {
-        self.failed = true;
-        let text = self.generator.flush();
-        if text.is_empty() {
-            return Err(error);
+    /// Divides a piece of the answer's text.
+    fn read(&mut self, text: &str) {
+        let has_ended = self.failed || self.generator.finished().is_some();
+        match &mut self.reader {
+            Some(reader) => {
+                self.deltas.extend(reader.push(text));
+                if has_ended {
+                    self.deltas.extend(reader.finish());
+                }
+            }
+            None if text.is_empty() => {}
+            None => self.deltas.push_back(Delta::Content(text.to_owned())),
         }
-        self.error = Some(error);
-        Ok(text)
     }
 
     /// Generates the rest of the answer.
@@ -123,7 +195,8 @@ impl LanguageModel {
         options: GenerateOptions,
     ) -> Result<Generation<'static>> {
         let sequence = Continued::Own(Sequence::new(self)?);
-        Generation::start(self, sequence, self.conversation(messages)?, options).await
+        let prompt = prompt_of(self, messages, &options)?;
+        Generation::start(self, sequence, prompt, options).await
     }
 
     /// Reads a text, and returns its continuation to generate.
@@ -136,7 +209,8 @@ impl LanguageModel {
         options: GenerateOptions,
     ) -> Result<Generation<'static>> {
         let sequence = Continued::Own(Sequence::new(self)?);
-        Generation::start(self, sequence, self.continuation(prompt)?, options).await
+        let prompt = prompt_of_text(self, prompt, &options)?;
+        Generation::start(self, sequence, prompt, options).await
     }
 }
 
@@ -154,7 +228,7 @@ impl Session {
         messages: &[Message],
         options: GenerateOptions,
     ) -> Result<Generation<'_>> {
-        let prompt = self.model.conversation(messages)?;
+        let prompt = prompt_of(&self.model, messages, &options)?;
         self.answer(prompt, options).await
     }
 
@@ -170,13 +244,13 @@ impl Session {
         prompt: &str,
         options: GenerateOptions,
     ) -> Result<Generation<'_>> {
-        let prompt = self.model.continuation(prompt)?;
+        let prompt = prompt_of_text(&self.model, prompt, &options)?;
         self.answer(prompt, options).await
     }
 
     async fn answer(
         &mut self,
-        prompt: Vec<u32>,
+        prompt: Prompt,
         mut options: GenerateOptions,
     ) -> Result<Generation<'_>> {
         if options.lora.is_empty() {

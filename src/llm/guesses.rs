@@ -44,6 +44,7 @@ impl Default for Guesses {
 
 impl Guesses {
     /// The number of tokens that were read as guesses and chosen.
+    #[cfg(feature = "llm")]
     pub(super) fn right(&self) -> usize {
         self.right
     }

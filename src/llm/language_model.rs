@@ -1,10 +1,12 @@
 //! The public model.
 
-use super::chat::{ChatTemplate, Text, Vocabulary};
+use super::chat::{ChatRequest, ChatTemplate, Rendered, Vocabulary};
 use super::gguf::{Gguf, invalid};
 use super::model::Model;
 use super::tokenizer::{Tokenizer, token_id};
-use super::{CacheType, Message, Session, Value};
+use super::{CacheType, Session, Value};
+#[cfg(feature = "llm")]
+use super::{GenerateOptions, Message};
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
@@ -244,14 +246,25 @@ impl LanguageModel {
     /// `InvalidArgument` if the file has no template, if it refuses the messages, or for a role that is not made of letters,
     /// digits, `_` and `-`; `InvalidModel` for a template with an error, with something that is not supported, or that
     /// takes too much work or memory.
+    #[cfg(feature = "llm")]
     pub fn render(&self, messages: &[Message]) -> Result<String> {
-        Ok(self.rendered(messages)?.as_str().to_owned())
+        self.render_with(messages, &GenerateOptions::default())
     }
 
-    /// The text of a conversation with the origin of each character.
-    pub(super) fn rendered(&self, messages: &[Message]) -> Result<Text> {
+    /// The text of a conversation with the functions and the variables of the template that options have: see
+    /// [`LanguageModel::render`].
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::render`]; `InvalidArgument` for functions that are not supported.
+    #[cfg(feature = "llm")]
+    pub fn render_with(&self, messages: &[Message], options: &GenerateOptions) -> Result<String> {
+        let rendered = self.rendered(&ChatRequest::new(messages, options)?)?;
+        Ok(rendered.text.as_str().to_owned())
+    }
+
+    /// The text of a conversation with the origin of each character, and the grammar and reader of the answer.
+    pub(crate) fn rendered(&self, request: &ChatRequest) -> Result<Rendered> {
         self.model.check_decoder()?;
-        messages.iter().try_for_each(Message::check_role)?;
         let missing = || {
             Error::invalid(
                 "messages",
@@ -263,7 +276,7 @@ impl LanguageModel {
         let template = template.as_ref().map_err(Error::clone)?;
         let token = |id: Option<u32>| id.map_or(String::new(), |id| self.detokenize(&[id]));
         let (bos, eos) = (self.tokenizer.bos(), self.tokenizer.eos());
-        template.render(messages, &token(bos), &token(eos))
+        template.render(request, &token(bos), &token(eos), &self.markers())
     }
 
     /// The tokens of a text to continue.

@@ -58,7 +58,11 @@ fn messages_and_options_are_json() {
     let unknown = serde_json::from_str::<GenerateOptions>(r#"{ "maxTokens": 7 }"#);
     assert!(unknown.unwrap_err().to_string().contains("maxTokens"));
 
-    for reason in [FinishReason::Stop, FinishReason::Length] {
+    for reason in [
+        FinishReason::Stop,
+        FinishReason::Length,
+        FinishReason::ToolCalls,
+    ] {
         let json = serde_json::to_string(&reason).unwrap();
         assert_eq!(json, format!("\"{reason}\""));
     }

@@ -12,6 +12,11 @@ const LIMIT: usize = 32 << 20;
 /// Returns a model of which the chat template is another one.
 fn with_template(template: &str) -> LanguageModel {
     let (file, _) = random_model(LLAMA, 1);
+    load(&replaced_template(&file, template), InstructionSet::best())
+}
+
+/// Returns the file of a model with another chat template.
+pub(super) fn replaced_template(file: &[u8], template: &str) -> Vec<u8> {
     let key = b"tokenizer.chat_template";
     let place = file.windows(key.len()).position(|part| part == key);
     // After the key and the type of its value come the text's length and the text.
@@ -25,7 +30,7 @@ fn with_template(template: &str) -> LanguageModel {
     bytes.extend((template.len() as u64).to_le_bytes());
     bytes.extend(template.as_bytes());
     bytes.extend(&file[end..]);
-    load(&bytes, InstructionSet::best())
+    bytes
 }
 
 /// Renders "hello" by a template, and checks that the memory is bounded.

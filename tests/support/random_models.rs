@@ -2,7 +2,7 @@
 //! of the library.
 
 use super::gguf::random_tensor;
-use super::vocabulary::{write_byte_pairs, write_pieces, write_words};
+use super::vocabulary::{write_byte_pairs, write_calls, write_pieces, write_words};
 use crate::support::Random;
 use relampago::llm::{GgufWriter, WeightType};
 
@@ -75,6 +75,8 @@ pub(crate) struct Shape {
 enum Tokenizer {
     /// Byte-level pairs.
     Bytes,
+    /// Byte-level pairs, and the tokens around calls of functions and reasoning.
+    Calls,
     /// Byte-level pairs whose tokens show the words of this pre-tokenizer.
     Words(&'static str),
     /// `SentencePiece`'s.
@@ -90,6 +92,12 @@ impl Shape {
     /// Returns whether layers with windows have a base of their own.
     fn own_base(self) -> bool {
         self.name == "gemma3"
+    }
+
+    /// Returns the shape with the tokens around calls of functions and reasoning.
+    pub(crate) fn with_calls(self) -> Self {
+        let tokenizer = Tokenizer::Calls;
+        Self { tokenizer, ..self }
     }
 
     /// Returns the shape with tokens that show the words of a pre-tokenizer.
@@ -305,6 +313,7 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     }
     let tokens = match shape.tokenizer {
         Tokenizer::Bytes => write_byte_pairs(&mut writer),
+        Tokenizer::Calls => write_calls(&mut writer),
         Tokenizer::Words(pretokenizer) => write_words(&mut writer, pretokenizer),
         Tokenizer::Pieces => write_pieces(&mut writer),
     };

@@ -18,11 +18,34 @@ fn byte_tokens() -> Vec<String> {
 
 /// Writes a vocabulary of bytes, two merges and two control tokens; returns the number of tokens.
 pub(crate) fn write_byte_pairs(writer: &mut GgufWriter) -> usize {
+    write_bytes_and(writer, &[])
+}
+
+/// The tokens around calls and reasoning with their types: those of Mistral, LFM2 and Llama are control tokens, the others
+/// tokens of text.
+pub(crate) const CALLS: [(&str, i32); 9] = [
+    ("[TOOL_CALLS]", 3),
+    ("[ARGS]", 3),
+    ("<|tool_call_start|>", 3),
+    ("<|tool_call_end|>", 3),
+    ("<|python_tag|>", 3),
+    ("<tool_call>", 4),
+    ("</tool_call>", 4),
+    ("<think>", 4),
+    ("</think>", 4),
+];
+
+/// Writes the vocabulary of [`write_byte_pairs`] with the tokens around calls and reasoning after it.
+pub(crate) fn write_calls(writer: &mut GgufWriter) -> usize {
+    write_bytes_and(writer, &CALLS)
+}
+
+fn write_bytes_and(writer: &mut GgufWriter, more: &[(&str, i32)]) -> usize {
     let mut tokens = byte_tokens();
     tokens.extend(["he", "hel", "<|im_start|>", "<|im_end|>"].map(String::from));
-    let types: Vec<i32> = (0..tokens.len())
-        .map(|id| if id < 258 { 1 } else { 3 })
-        .collect();
+    let types = (0..tokens.len()).map(|id| if id < 258 { 1 } else { 3 });
+    let types: Vec<i32> = types.chain(more.iter().map(|(_, kind)| *kind)).collect();
+    tokens.extend(more.iter().map(|(text, _)| (*text).to_owned()));
     writer.string("tokenizer.ggml.model", "gpt2");
     writer.string("tokenizer.ggml.pre", "smollm");
     writer.strings("tokenizer.ggml.tokens", &tokens);

@@ -197,11 +197,64 @@ export interface TextPart {
     text: string;
 }
 
-/** A message of a conversation, as OpenAI's API has it. Other properties, such as `tool_calls`, are not read. */
+/** A message of a conversation, as OpenAI's API has it. Other properties are not read. */
 export interface Message {
-    role: 'system' | 'user' | 'assistant' | (string & {});
+    role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
     /** The text, or parts that are joined; null, of an assistant that only calls tools, is an empty text. */
     content: string | readonly TextPart[] | null;
+    /** The reasoning of an assistant; templates write it or leave it out. */
+    reasoning_content?: string | null | undefined;
+    /** The calls of an assistant. */
+    tool_calls?: readonly ToolCall[] | null | undefined;
+    /** The id of the call whose result the content is, of the role `tool`. */
+    tool_call_id?: string | null | undefined;
+}
+
+/** A function that a model may call, as OpenAI's API has it. */
+export interface Tool {
+    type: 'function';
+    function: {
+        /** 1 to 64 letters, digits, `_`, `-` and `.`. */
+        name: string;
+        description?: string | undefined;
+        /** The JSON schema of the arguments, an object. */
+        parameters?: object | undefined;
+        /** OpenAI's, and changes nothing: arguments always fit their schema. */
+        strict?: boolean | null | undefined;
+    };
+}
+
+/** The call of a function. */
+export interface ToolCall {
+    /** The id that the result's message names. */
+    id: string;
+    type: 'function';
+    /** The name, and the arguments as JSON: complete and of the function's schema, unless the answer broke off within them. */
+    function: { name: string; arguments: string };
+}
+
+/** Which functions a model calls: as it likes, none, at least one, or one of a name. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } };
+
+/** A piece of an answer, as the `delta` of OpenAI's API. The name of a call comes first, then pieces of its arguments. */
+export interface Delta {
+    content?: string;
+    reasoning_content?: string;
+    tool_calls?: {
+        /** The call's position in the answer. */
+        index: number;
+        id?: string;
+        type?: 'function';
+        function: { name?: string; arguments: string };
+    }[];
+}
+
+/** A whole answer, to continue the conversation with. */
+export interface AssistantMessage {
+    role: 'assistant';
+    content: string;
+    reasoning_content?: string;
+    tool_calls?: ToolCall[];
 }
 
 /** How a session answers; options that OpenAI's API has, too, have its names. */
@@ -241,6 +294,16 @@ export interface AnswerOptions {
      * part of it is ignored.
      */
     response_format?: ResponseFormat | undefined;
+    /** The functions that the model may call in a conversation. Their arguments are held to their schemas. */
+    tools?: readonly Tool[] | undefined;
+    /** Which of them it calls; the default is `'auto'`. */
+    tool_choice?: ToolChoice | undefined;
+    /** Whether an answer may have several calls, where the model's format has them; the default is true. */
+    parallel_tool_calls?: boolean | undefined;
+    /** The form of calls; by default that of the template's family. */
+    tool_format?: 'hermes' | 'llama3' | 'mistral' | 'mistral_args' | 'lfm2' | 'generic' | undefined;
+    /** Further variables of the chat template, such as `{ enable_thinking: false }`. */
+    chat_template_kwargs?: Readonly<Record<string, unknown>> | undefined;
     /**
      * Tokens of the answer that exist already, such as those of a generation that a lost device cut off, or the first words
      * of an answer (`await model.tokenize('The answer is')`). Generation goes on after them: it returns the text that
@@ -343,8 +406,16 @@ export interface Usage {
 export interface Generation extends AsyncIterable<string> {
     /** The whole answer. */
     text(): Promise<string>;
+    /** The pieces of the answer with its reasoning and calls, in place of the iteration over its text. */
+    deltas(): AsyncIterable<Delta>;
     /** The text so far, which is also there after an error. */
     readonly content: string;
+    /** The reasoning so far, which is no part of the text. */
+    readonly reasoning_content: string;
+    /** The calls so far. */
+    readonly tool_calls: ToolCall[];
+    /** The answer so far as a message, to continue the conversation with. */
+    readonly message: AssistantMessage;
     /**
      * The ids of the tokens so far, those of the option `after` and of a stop string included, without the token that ends
      * the answer.
@@ -353,8 +424,11 @@ export interface Generation extends AsyncIterable<string> {
     /** The probabilities of the tokens after those of `after`, if the option `logprobs` asked for them; otherwise empty. */
     readonly logprobs: TokenLogprobs[];
     readonly usage: Usage;
-    /** `'stop'` if the model or a stop string ended the answer, `'length'` if a limit did; null before that. */
-    readonly finish_reason: 'stop' | 'length' | null;
+    /**
+     * `'stop'` if the model or a stop string ended the answer, `'tool_calls'` if that has calls, `'length'` if a limit ended
+     * it; null before that.
+     */
+    readonly finish_reason: 'stop' | 'length' | 'tool_calls' | null;
 }
 
 /** A low-rank adapter of a model's linear layers (LoRA), made by `model.loadLora`. */

@@ -2,8 +2,7 @@
 //! or a request needs it.
 
 use crate::error::{Error, Result};
-use crate::llm::Message;
-use crate::llm::chat::Text;
+use crate::llm::chat::{Rendered, Text};
 use crate::llm::gguf::invalid;
 use js_sys::Array;
 use std::cell::RefCell;
@@ -32,10 +31,37 @@ extern "C" {
     #[wasm_bindgen(method, js_class = "ChatTemplate", catch)]
     fn render(
         this: &Template,
-        messages: Vec<String>,
+        request: &str,
         bos: &str,
         eos: &str,
-    ) -> Result<Vec<String>, JsValue>;
+        markers: Vec<String>,
+        ids: Vec<u32>,
+    ) -> Result<RenderedParts, JsValue>;
+
+    #[wasm_bindgen(js_name = Rendered)]
+    type RenderedParts;
+
+    #[wasm_bindgen(method, js_class = "Rendered")]
+    fn parts(this: &RenderedParts) -> Vec<String>;
+
+    #[wasm_bindgen(method, js_class = "Rendered")]
+    fn grammar(this: &RenderedParts) -> Option<String>;
+
+    #[wasm_bindgen(method, js_class = "Rendered")]
+    fn reader(this: &RenderedParts) -> Option<Reader>;
+
+    #[derive(Debug)]
+    #[wasm_bindgen(js_name = AnswerReader)]
+    type Reader;
+
+    #[wasm_bindgen(method, js_class = "AnswerReader", catch)]
+    fn push(this: &Reader, text: &str) -> Result<String, JsValue>;
+
+    #[wasm_bindgen(method, js_class = "AnswerReader", catch)]
+    fn finish(this: &Reader) -> Result<String, JsValue>;
+
+    #[wasm_bindgen(method, js_class = "AnswerReader", js_name = hasCalls, catch)]
+    fn has_calls(this: &Reader) -> Result<bool, JsValue>;
 
     #[wasm_bindgen(js_name = Vocabulary)]
     type Words;
@@ -49,6 +75,9 @@ extern "C" {
 
     #[wasm_bindgen(constructor, js_class = "Constraint", catch)]
     fn new(vocabulary: &Words, schema: &str) -> Result<Schema, JsValue>;
+
+    #[wasm_bindgen(static_method_of = Schema, js_class = "Constraint", js_name = ofGrammar, catch)]
+    fn of_grammar(vocabulary: &Words, grammar: &str) -> Result<Schema, JsValue>;
 
     #[wasm_bindgen(method, js_class = "Constraint", catch)]
     fn allowed(this: &Schema) -> Result<Vec<u32>, JsValue>;
@@ -117,17 +146,68 @@ impl ChatTemplate {
         })
     }
 
-    /// The text of a conversation, which ends where the assistant's answer begins, with the origin of each character.
-    pub(crate) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<Text> {
-        let messages = messages.iter();
-        let messages = messages.flat_map(|message| [message.role.clone(), message.content.clone()]);
+    /// The text of a conversation, which ends where the assistant's answer begins, with the origin of each character; and
+    /// the grammar and the reader of the answer.
+    pub(crate) fn render(
+        &self,
+        request: &ChatRequest,
+        bos: &str,
+        eos: &str,
+        markers: &[(String, u32)],
+    ) -> Result<Rendered> {
         let mut made = self.made.borrow_mut();
         if !made.is_current() {
             *made = compiled(&self.source)?;
         }
-        let parts = made.object.render(messages.collect(), bos, eos);
-        let parts = parts.map_err(|thrown| error("messages", thrown))?;
-        Ok(Text::from_alternating(parts.iter().map(String::as_str)))
+        let (texts, ids) = markers.iter().cloned().unzip();
+        let rendered = made.object.render(&request.0, bos, eos, texts, ids);
+        let rendered = Made::new(rendered.map_err(|thrown| error("messages", thrown))?);
+        let parts = rendered.object.parts();
+        Ok(Rendered {
+            text: Text::from_alternating(parts.iter().map(String::as_str)),
+            grammar: rendered.object.grammar(),
+            reader: rendered.object.reader().map(Made::new).map(AnswerReader),
+        })
+    }
+}
+
+/// A request for an answer as JSON: an object of the messages and of options.
+pub(crate) struct ChatRequest(String);
+
+impl ChatRequest {
+    /// Takes a request, which `js_chat` reads.
+    #[allow(clippy::unnecessary_wraps)] // where it is read here, it may be refused
+    pub(crate) fn from_json(text: String) -> Result<Self> {
+        Ok(Self(text))
+    }
+}
+
+/// Divides the text of an answer into reasoning, text and calls.
+#[derive(Debug)]
+pub(crate) struct AnswerReader(Made<Reader>);
+
+impl AnswerReader {
+    fn reader(&self) -> Result<&Reader> {
+        let reader = self.0.is_current().then_some(&self.0.object);
+        reader.ok_or_else(|| ended("messages"))
+    }
+
+    /// Adds text, and returns what is certain by now, as JSON.
+    pub(crate) fn push_json(&mut self, text: &str) -> Result<String> {
+        let deltas = self.reader()?.push(text);
+        deltas.map_err(|thrown| error("messages", thrown))
+    }
+
+    /// Whether the answer has calls, all of which are complete.
+    pub(crate) fn has_calls(&self) -> bool {
+        let has_calls = self.reader().map(Reader::has_calls);
+        matches!(has_calls, Ok(Ok(true)))
+    }
+
+    /// Returns the rest at the end of the answer, as JSON.
+    pub(crate) fn finish_json(&mut self) -> Result<String> {
+        let deltas = self.reader()?.finish();
+        deltas.map_err(|thrown| error("messages", thrown))
     }
 }
 
@@ -176,11 +256,23 @@ pub(crate) struct Constraint(Made<Schema>);
 impl Constraint {
     /// Reads a JSON schema.
     pub(crate) fn new(vocabulary: &Vocabulary, schema: &str) -> Result<Self> {
+        Self::of(vocabulary, |words| Schema::new(words, schema))
+    }
+
+    /// Reads a grammar.
+    pub(crate) fn of_grammar(vocabulary: &Vocabulary, grammar: &str) -> Result<Self> {
+        Self::of(vocabulary, |words| Schema::of_grammar(words, grammar))
+    }
+
+    fn of(
+        vocabulary: &Vocabulary,
+        read: impl FnOnce(&Words) -> Result<Schema, JsValue>,
+    ) -> Result<Self> {
         let mut words = vocabulary.made.borrow_mut();
         if !words.is_current() {
             *words = tree(&vocabulary.bytes, &vocabulary.lengths, &vocabulary.ends)?;
         }
-        let schema = Schema::new(&words.object, schema);
+        let schema = read(&words.object);
         let schema = schema.map_err(|thrown| error("json_schema", thrown))?;
         Ok(Self(Made::new(schema)))
     }
@@ -216,7 +308,17 @@ fn error(argument: &'static str, thrown: JsValue) -> Error {
     match texts.as_slice() {
         [what, place] => invalid(what, place),
         [what, value, requirement] => {
-            let known = ["messages", "json_schema", "after"];
+            let known = [
+                "messages",
+                "role",
+                "json_schema",
+                "after",
+                "tools",
+                "tool_choice",
+                "tool_calls",
+                "tool_format",
+                "chat_template_kwargs",
+            ];
             let what = known.into_iter().find(|known| known == what);
             Error::invalid(what.unwrap_or("text"), value, requirement.clone())
         }

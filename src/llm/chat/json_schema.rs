@@ -88,6 +88,47 @@ fn set_white_space(options: &mut Value) {
     }
 }
 
+/// Returns a schema, checked and in the words of the parser.
+///
+/// # Errors
+/// `InvalidArgument` if it is damaged, has a keyword that does not exist, or takes too much work.
+pub(super) fn prepared(schema: &str) -> Result<Value> {
+    schema_limits::check_length(schema)?;
+    let parsed = serde_json::from_str(schema);
+    prepared_value(parsed.map_err(|error| fault(schema, &error.to_string()))?)
+}
+
+/// Returns a schema that has been parsed, checked and in the words of the parser.
+///
+/// # Errors
+/// `InvalidArgument` if it has a keyword that does not exist, or takes too much work.
+pub(super) fn prepared_value(mut schema: Value) -> Result<Value> {
+    schema_keywords::check(&schema)?;
+    schema_limits::check(&schema)?;
+    formats::replace(&mut schema);
+    if let Some(object) = schema.as_object_mut() {
+        let options = object.entry("x-guidance").or_insert_with(|| json!({}));
+        set_white_space(options);
+    }
+    Ok(schema)
+}
+
+/// The error of a schema that the parser refuses.
+fn fault(schema: &str, error: &str) -> Error {
+    let requirement = format!("valid: {}", hinted(error));
+    Error::invalid("json_schema", schema.to_owned(), requirement)
+}
+
+/// The parser's message, with the way to an option that it names.
+fn hinted(error: &str) -> String {
+    let hint = if error.contains("coerce_one_of") {
+        " (`\"x-guidance\": { \"coerce_one_of\": true }` in the schema)"
+    } else {
+        ""
+    };
+    format!("{error}{hint}")
+}
+
 /// The schema of an answer in the making.
 pub(crate) struct Constraint(Matcher);
 
@@ -108,29 +149,28 @@ impl Constraint {
 
     /// Reads a JSON schema whose work and memory have these limits.
     fn within(factory: &ParserFactory, schema: &str, limits: &ParserLimits) -> Result<Self> {
-        let fault = |error: String| {
-            let hint = if error.contains("coerce_one_of") {
-                " (`\"x-guidance\": { \"coerce_one_of\": true }` in the schema)"
-            } else {
-                ""
-            };
-            Error::invalid(
-                "json_schema",
-                schema.to_owned(),
-                format!("valid: {error}{hint}"),
-            )
-        };
-        schema_limits::check_length(schema)?;
-        let mut parsed: Value =
-            serde_json::from_str(schema).map_err(|error| fault(error.to_string()))?;
-        schema_keywords::check(&parsed)?;
-        schema_limits::check(&parsed)?;
-        formats::replace(&mut parsed);
-        if let Some(object) = parsed.as_object_mut() {
-            let options = object.entry("x-guidance").or_insert_with(|| json!({}));
-            set_white_space(options);
-        }
-        let grammar = TopLevelGrammar::from_json_schema(parsed);
+        let grammar = TopLevelGrammar::from_json_schema(prepared(schema)?);
+        Self::of_parser(factory, grammar, limits).map_err(|error| fault(schema, &error))
+    }
+
+    /// Reads a grammar in the language of `llguidance`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it needs an unsupported feature.
+    pub(crate) fn of_grammar(vocabulary: &Vocabulary, grammar: &str) -> Result<Self> {
+        let top = TopLevelGrammar::from_lark(grammar.to_owned());
+        let made = Self::of_parser(&vocabulary.0, top, &ParserLimits::default());
+        made.map_err(|error| {
+            let requirement = format!("described by valid schemas: {}", hinted(&error));
+            Error::invalid("tools", "a list", requirement)
+        })
+    }
+
+    fn of_parser(
+        factory: &ParserFactory,
+        grammar: TopLevelGrammar,
+        limits: &ParserLimits,
+    ) -> Reason<Self> {
         let limits = ParserLimits {
             // The parser's state is no part of an error's message.
             verbose_errors: false,
@@ -143,7 +183,7 @@ impl Constraint {
             let parser = parser.map_err(|error| error.to_string())?;
             Ok(Matcher::new(Ok(parser)))
         });
-        matcher.map(Self).map_err(fault)
+        matcher.map(Self)
     }
 
     /// Returns the tokens that the schema allows here, as bits: that of a token is bit `token % 32` of word `token / 32`.

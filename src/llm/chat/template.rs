@@ -14,6 +14,7 @@ mod access;
 mod budget;
 mod clock;
 mod conditions;
+mod conversation;
 mod display;
 mod evaluator;
 mod fault;
@@ -34,11 +35,14 @@ mod sort;
 mod syntax;
 mod value;
 
+use super::call_format::Family;
+use super::request::ChatRequest;
 use crate::error::{Error, Result};
-use crate::llm::Message;
+use crate::llm::chat::Rendered;
 use crate::llm::chat::text::{self, Text};
 use crate::llm::gguf::invalid;
 use budget::Budget;
+use conversation::Calls;
 use evaluator::Context;
 use fault::Fault;
 use syntax::Statement;
@@ -46,22 +50,11 @@ use value::Value;
 
 const PLACE: &str = "metadata `tokenizer.chat_template`";
 
-/// Roles that a template may make control tokens of, such as `<|user|>`. Other roles are texts of the message.
-const ROLES: [&str; 8] = [
-    "assistant",
-    "developer",
-    "function",
-    "ipython",
-    "model",
-    "system",
-    "tool",
-    "user",
-];
-
 /// A template that has been parsed.
 #[derive(Debug)]
 pub(crate) struct ChatTemplate {
     statements: Vec<Statement>,
+    family: Family,
 }
 
 impl ChatTemplate {
@@ -71,47 +64,83 @@ impl ChatTemplate {
             fault => error(fault),
         };
         let statements = parser::parse(source).map_err(fault)?;
-        Ok(Self { statements })
+        let family = Family::of_template(source);
+        Ok(Self { statements, family })
     }
 
-    /// The text of a conversation, which ends where the assistant's answer begins, with the origin of each character.
-    pub(crate) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<Text> {
-        let values = messages.iter().map(value);
-        let values = values
-            .collect::<fault::Result<Vec<_>>>()
-            .and_then(Value::list);
-        let variables = [
-            ("messages", values.map_err(error)?),
-            ("bos_token", Value::Text(Text::trusted(bos))),
-            ("eos_token", Value::Text(Text::trusted(eos))),
-            ("tools", Value::None),
+    /// The text of a conversation, which ends where the assistant's answer begins, with the origin of each character; and
+    /// the grammar and the reader of the answer. `markers` are the vocabulary's control tokens that formats use.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the template refuses the messages, or a schema is not supported; `InvalidModel` for a template
+    /// with an error.
+    pub(crate) fn render(
+        &self,
+        request: &ChatRequest,
+        bos: &str,
+        eos: &str,
+        markers: &[(String, u32)],
+    ) -> Result<Rendered> {
+        request.check()?;
+        let text = self.text(request, bos, eos)?;
+        let (grammar, reader) = request.answer(&text, &self.family, markers)?;
+        Ok(Rendered {
+            text,
+            grammar,
+            reader,
+        })
+    }
+
+    /// The text of messages alone.
+    #[cfg(test)]
+    fn render_messages(&self, messages: &[crate::llm::Message]) -> Result<Text> {
+        let request = ChatRequest::new(messages, &crate::llm::GenerateOptions::default())?;
+        self.text(&request, "<s>", "</s>")
+    }
+
+    /// The text of a conversation. Most templates take the arguments of calls as objects, some as texts.
+    fn text(&self, request: &ChatRequest, bos: &str, eos: &str) -> Result<Text> {
+        let rendered = self.text_with(request, bos, eos, Calls::Objects);
+        match rendered {
+            Err(Fault::Refused(_) | Fault::Raised(_)) if request.has_calls() => {
+                self.text_with(request, bos, eos, Calls::Texts).or(rendered)
+            }
+            rendered => rendered,
+        }
+        .map_err(error)
+    }
+
+    fn text_with(
+        &self,
+        request: &ChatRequest,
+        bos: &str,
+        eos: &str,
+        calls: Calls,
+    ) -> fault::Result<Text> {
+        let conversation = conversation::values(request, &self.family, calls)?;
+        let token = |text| Value::Text(Text::trusted(text));
+        let mut variables = vec![
+            ("messages", conversation.messages),
+            ("bos_token", token(bos)),
+            ("eos_token", token(eos)),
+            ("tools", conversation.tools.clone()),
             ("documents", Value::None),
             ("add_generation_prompt", Value::Bool(true)),
         ];
-        let bytes = messages
-            .iter()
-            .map(|message| message.content.len() + message.role.len());
-        let budget = Budget::new(messages.len(), bytes.sum());
-        self.run(&variables, budget, clock::now()).map_err(error)
+        if self.family.has_xml_tools {
+            variables.push(("xml_tools", conversation.tools));
+        }
+        for (name, value) in &request.variables {
+            variables.push((name, conversation::value(value)?));
+        }
+        let budget = Budget::new(request.messages.len(), conversation.bytes);
+        self.run(&variables, budget, clock::now())
     }
 
     fn run(&self, variables: &[(&str, Value)], budget: Budget, now: i64) -> fault::Result<Text> {
         let context = Context { variables, now };
         evaluator::render(&self.statements, &context, budget)
     }
-}
-
-fn value(message: &Message) -> fault::Result<Value> {
-    let role = if ROLES.contains(&&*message.role) {
-        Text::trusted(&message.role)
-    } else {
-        Text::untrusted(&message.role)
-    };
-    let content = Text::untrusted(&message.content);
-    Value::attributes([
-        ("role", Value::Text(role)),
-        ("content", Value::Text(content)),
-    ])
 }
 
 /// The error of an invalid template, or of messages that the template refuses.

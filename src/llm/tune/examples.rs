@@ -2,8 +2,8 @@
 
 use super::TuneExample;
 use crate::error::{Error, Result};
-use crate::llm::chat::Text;
-use crate::llm::{LanguageModel, Message};
+use crate::llm::chat::{ChatRequest, Text};
+use crate::llm::{GenerateOptions, LanguageModel, Message};
 
 /// The tokens of an example.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +63,12 @@ impl LanguageModel {
         Ok(tokens)
     }
 
+    /// The text of a conversation, whose functions no example has.
+    fn conversation_text(&self, messages: &[Message]) -> Result<Text> {
+        let request = ChatRequest::new(messages, &GenerateOptions::default())?;
+        Ok(self.rendered(&request)?.text)
+    }
+
     /// Returns a conversation up to the last answer. Answers are learned as they are generated: after the tokens of the
     /// text with which the template begins them, up to the first token that ends an answer.
     fn answer_tokens(&self, messages: &[Message]) -> Result<Tokens> {
@@ -70,7 +76,7 @@ impl LanguageModel {
         let Some(last) = messages.iter().rposition(is_answer) else {
             return Ok(Tokens::default());
         };
-        let whole = self.rendered(&messages[..=last])?;
+        let whole = self.conversation_text(&messages[..=last])?;
         let mut tokens = Tokens::default();
         tokens.extend(self.tokenizer.begin().into_iter().collect(), false);
         let mut done = 0;
@@ -78,7 +84,7 @@ impl LanguageModel {
             if !is_answer(message) {
                 continue;
             }
-            let prompt = self.rendered(&messages[..index])?;
+            let prompt = self.conversation_text(&messages[..index])?;
             let begins = whole.as_str().starts_with(prompt.as_str()) && prompt.len() >= done;
             if !begins {
                 // Templates may leave out parts of earlier answers.

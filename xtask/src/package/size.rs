@@ -14,7 +14,7 @@ use std::io::Write;
 const ON_DEMAND: [(&str, usize); 8] = [
     ("relampago_shared_simd128.wasm", 360 * 1024),
     ("relampago_shared_relaxed.wasm", 360 * 1024),
-    ("relampago_chat.wasm", 440 * 1024),
+    ("relampago_chat.wasm", 480 * 1024),
     ("shaders.js", 18 * 1024),
     ("workers/create.js", 6 * 1024),
     // With a copy of the core.

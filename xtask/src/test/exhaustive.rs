@@ -93,15 +93,15 @@ pub(super) fn hostile(context: &Context) -> Result<()> {
     counted::run(test.env("RELAMPAGO_MUTATIONS", MUTATIONS))
 }
 
-/// Compares the logits and tokens of models with exact ones, natively and in Chromium; fetches the model that no other
-/// part needs.
+/// Compares the logits and tokens of models with exact ones, natively and in Chromium, and checks the calls of many
+/// answers; fetches the model that no other part needs.
 pub(super) fn models(context: &Context) -> Result<()> {
     let Context { project, tools, .. } = context;
     let (sh, smollm2, gemma3) = (&project.sh, Model::smollm2(project), Model::gemma3(project));
     setup::ensure_model(project, &gemma3)?;
     let test = cmd!(
         sh,
-        "cargo test --release -p relampago --features llm --test llm -- exact_ones llama_cpp --nocapture"
+        "cargo test --release -p relampago --features llm --test llm -- exact_ones llama_cpp calls_that --nocapture"
     );
     let test = test.env("RELAMPAGO_MODELS", smollm2.path().with_file_name(""));
     counted::run(with_gpu(context, test)?.env("RELAMPAGO_EXHAUSTIVE", "1"))?;

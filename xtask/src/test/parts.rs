@@ -132,7 +132,7 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
 
 /// The packages of the native tests; the part that needs PTX's assembler runs some of them.
 /// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
-const TESTED: [&str; 11] = [
+const TESTED: [&str; 13] = [
     "-p",
     "relampago",
     "-p",
@@ -143,6 +143,8 @@ const TESTED: [&str; 11] = [
     "xtask",
     "-p",
     "cluster",
+    "-p",
+    "serve",
     "--all-features",
 ];
 

@@ -79,7 +79,7 @@ fn mutated_templates_give_texts_or_errors() {
         for _ in 0..200 {
             let template = mutated(&source, &mut random);
             let text = ChatTemplate::new(&template)
-                .and_then(|template| template.render(&messages, "<s>", "</s>"));
+                .and_then(|template| template.render_messages(&messages));
             texts += usize::from(text.is_ok());
             faults += usize::from(text.is_err());
         }

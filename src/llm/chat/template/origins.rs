@@ -179,7 +179,7 @@ fn control_tokens_of_messages_change_nothing_of_the_templates() {
             let trusted = [token, &replaced].map(|token| {
                 let content = content(token);
                 let messages = [Message::new("user", content)];
-                let text = template.render(&messages, "<s>", "</s>");
+                let text = template.render_messages(&messages);
                 let text = text.unwrap_or_else(|error| panic!("{name}: {error}"));
                 let found = text.as_str().contains(token.trim_end());
                 assert!(found, "{name} leaves out {token}");
