@@ -188,7 +188,7 @@ fn kernels_are_timed_on_both_back_ends() {
     );
 }
 
-/// Random blocks of Q8_0, and their weights.
+/// Random blocks in `Q8_0`, and their weights.
 #[cfg(feature = "llm")]
 fn matrix_in_q8_0(blocks: usize, next: &mut impl FnMut() -> u32) -> (Vec<u8>, Vec<f32>) {
     let mut bytes = Vec::with_capacity(34 * blocks);

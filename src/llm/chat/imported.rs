@@ -2,6 +2,7 @@
 //! or a request needs it.
 
 use crate::error::{Error, Result};
+use crate::llm::Message;
 use crate::llm::chat::{Rendered, Text};
 use crate::llm::gguf::invalid;
 use js_sys::Array;
@@ -175,6 +176,12 @@ impl ChatTemplate {
 pub(crate) struct ChatRequest(String);
 
 impl ChatRequest {
+    /// Asks for an answer to messages, without functions and options.
+    pub(crate) fn of_messages(messages: &[Message]) -> Result<Self> {
+        let messages: Vec<_> = messages.iter().map(Message::to_value).collect();
+        Self::from_json(serde_json::json!({ "messages": messages }).to_string())
+    }
+
     /// Takes a request, which `js_chat` reads.
     #[allow(clippy::unnecessary_wraps)] // where it is read here, it may be refused
     pub(crate) fn from_json(text: String) -> Result<Self> {

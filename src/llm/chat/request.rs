@@ -67,6 +67,11 @@ impl ChatRequest {
         })
     }
 
+    /// Asks for an answer to messages, without functions and options.
+    pub(crate) fn of_messages(messages: &[Message]) -> Result<Self> {
+        Self::new(messages, &GenerateOptions::default())
+    }
+
     /// Reads a request of scripts: an object of the messages and of options in `OpenAI`'s words.
     ///
     /// # Errors

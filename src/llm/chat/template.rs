@@ -94,7 +94,7 @@ impl ChatTemplate {
     /// The text of messages alone.
     #[cfg(test)]
     fn render_messages(&self, messages: &[crate::llm::Message]) -> Result<Text> {
-        let request = ChatRequest::new(messages, &crate::llm::GenerateOptions::default())?;
+        let request = ChatRequest::of_messages(messages)?;
         self.text(&request, "<s>", "</s>")
     }
 

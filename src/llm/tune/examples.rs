@@ -3,7 +3,7 @@
 use super::TuneExample;
 use crate::error::{Error, Result};
 use crate::llm::chat::{ChatRequest, Text};
-use crate::llm::{GenerateOptions, LanguageModel, Message};
+use crate::llm::{LanguageModel, Message};
 
 /// The tokens of an example.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,8 +65,7 @@ impl LanguageModel {
 
     /// The text of a conversation, whose functions no example has.
     fn conversation_text(&self, messages: &[Message]) -> Result<Text> {
-        let request = ChatRequest::new(messages, &GenerateOptions::default())?;
-        Ok(self.rendered(&request)?.text)
+        Ok(self.rendered(&ChatRequest::of_messages(messages)?)?.text)
     }
 
     /// Returns a conversation up to the last answer. Answers are learned as they are generated: after the tokens of the

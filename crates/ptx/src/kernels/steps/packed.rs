@@ -305,19 +305,16 @@ impl Weights {
 
     /// Loads the `i`-th eight weights of a row. Neighbouring threads that load neighbouring eights store whole lines.
     pub(super) fn load_eight(&self, k: &mut Builder, row: &Row, i: Reg) -> Loaded {
-        let unit = match self.format {
-            PackedFormat::Floats => return self.load(k, row, i),
-            _ => k.shr(i, 1),
-        };
-        let words = match self.format {
-            PackedFormat::Nibbles => {
-                let at = k.at(row.words, i, 4);
-                vec![k.ld(Op::LdGlobalNc, U32, at, 0)]
-            }
-            _ => {
-                let at = k.at(row.words, i, 8);
-                k.ld_vector(Op::LdGlobalNc, B32, 2, at, 0)
-            }
+        if self.format == PackedFormat::Floats {
+            return self.load(k, row, i);
+        }
+        let unit = k.shr(i, 1);
+        let words = if self.format == PackedFormat::Nibbles {
+            let at = k.at(row.words, i, 4);
+            vec![k.ld(Op::LdGlobalNc, U32, at, 0)]
+        } else {
+            let at = k.at(row.words, i, 8);
+            k.ld_vector(Op::LdGlobalNc, B32, 2, at, 0)
         };
         Loaded {
             words,
