@@ -380,7 +380,7 @@ fn losses_are_those_of_peft() {
     }
     let losses = include_str!("../data/tuning/losses.txt").lines();
     let losses: Vec<f32> = losses.map(|loss| loss.parse().unwrap()).collect();
-    let steps = if is_exhaustive() { losses.len() } else { 3 };
+    let steps = if is_exhaustive() { losses.len() } else { 2 };
     let mut options = TuneOptions::default()
         .with_epochs(steps)
         .with_learning_rate(1e-3)
