@@ -22,7 +22,7 @@ use crate::graph::steps::{
 use crate::ops::HalfPrecision;
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
-use crate::tensor::ggml::{PIECE, PackedBlocks, WeightType, Words};
+use crate::tensor::ggml::{PackedBlocks, WeightType, Words, pieces};
 use memory::PassMemory;
 pub(super) use memory::PassTurns;
 use passes::PlannedLaunch;
@@ -129,8 +129,7 @@ impl CudaWeights {
         let words = CudaBuffer::uninitialised(&cuda.device, lens[0])?;
         let scales = CudaBuffer::uninitialised(&cuda.device, lens[1])?;
         let (mut packed, mut at) = (PackedBlocks::default(), [0, 0]);
-        let piece = (PIECE / row_bytes).max(1) * row_bytes;
-        for blocks in matrices.iter().flat_map(|blocks| blocks.chunks(piece)) {
+        for blocks in pieces(matrices, row_bytes) {
             packed.replace(kind, blocks)?;
             words.write_from(at[0], &packed.words)?;
             scales.write_from(at[1], &packed.scales)?;

@@ -9,7 +9,7 @@ mod words;
 use crate::tensor::quantized::half::{bf16_to_f32, f16_to_f32};
 pub(crate) use words::Words;
 #[cfg(any(feature = "gpu", feature = "cuda"))]
-pub(crate) use words::{PIECE, PackedBlocks};
+pub(crate) use words::{PackedBlocks, pieces};
 
 /// The largest number of weights in a block.
 pub(crate) const MAX_BLOCK: usize = 256;

@@ -9,7 +9,7 @@ use crate::gpu::pipelines::{Composed, Proof};
 use crate::gpu::recorder::{GpuBuffer, Recorder, Submitted};
 use crate::graph::steps::check_row;
 use crate::ops::shape::check_limit;
-use crate::tensor::ggml::{PIECE, PackedBlocks, WeightType, Words};
+use crate::tensor::ggml::{PackedBlocks, WeightType, Words, pieces};
 
 /// The number of rows, and of columns, of a tile of f16, and of columns of its slabs.
 pub(super) const F16_TILE: usize = 64;
@@ -86,11 +86,9 @@ impl BlockWeights {
         for blocks in divided(matrices, gpu.max_len() / cols.max(1) * row_bytes) {
             let part_rows = blocks.iter().map(|blocks| blocks.len()).sum::<usize>() / row_bytes;
             let lens = Words::lens(kind, (part_rows * cols) as u64);
-            let piece = (PIECE / row_bytes).max(1) * row_bytes;
-            let pieces = blocks.iter().flat_map(|blocks| blocks.chunks(piece));
             let (mut buffers, mut at) = (None, [0, 0]);
             let mut writing: Option<Submitted> = None;
-            for blocks in pieces {
+            for blocks in pieces(&blocks, row_bytes) {
                 // While the GPU copies the piece before.
                 packed.replace(kind, blocks)?;
                 if let Some(before) = writing.take() {

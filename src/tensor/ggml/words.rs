@@ -40,6 +40,15 @@ impl Words {
     }
 }
 
+/// Divides matrices into whole rows of `row_bytes` bytes that are packed at a time.
+pub(crate) fn pieces<'a>(
+    matrices: &[&'a [u8]],
+    row_bytes: usize,
+) -> impl Iterator<Item = &'a [u8]> {
+    let piece = (PIECE / row_bytes).max(1) * row_bytes;
+    matrices.iter().flat_map(move |blocks| blocks.chunks(piece))
+}
+
 /// Weights in words.
 #[derive(Debug, Default)]
 pub(crate) struct PackedBlocks {
@@ -49,7 +58,7 @@ pub(crate) struct PackedBlocks {
 }
 
 /// The bytes of blocks that are packed before they are copied to a GPU. Packed weights may take more memory than the blocks.
-pub(crate) const PIECE: usize = 16 << 20;
+const PIECE: usize = 16 << 20;
 
 /// The bytes of blocks that a thread packs at a time.
 const SHARE: usize = 64 << 10;

@@ -45,15 +45,17 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<P
     if !matches!(cols, 128 | 256) {
         return Err(Error::invalid("cols", cols.to_string(), "128 or 256"));
     }
-    let stages = if cols == 256 { 4 } else { 6 };
-    let ring = Ring {
-        ty,
-        rows: ROWS,
-        cols,
-        stages,
-        inputs: Inputs::Plain,
-    };
+    let ring = Ring::of_halves(ty, cols, Inputs::Plain);
     divided(gemm, target, ring, split, Block::consume)
+}
+
+/// Begins a persistent kernel; returns it and the tensor maps of `A` and `B`.
+fn begun(name: String, target: Target, ring: Ring) -> (Builder, [Reg; 2]) {
+    let launch = Launch::new(3 * GROUP, along_x(Extent::Multiprocessors(1))).overlapping(target);
+    let mut k = Builder::new(name, target, launch);
+    let [a, b] = ring.tensors();
+    let maps = [k.tensor_map("a", a), k.tensor_map("b", b)];
+    (k, maps)
 }
 
 /// Builds the kernel around `consume`, which multiplies the stages that have arrived. The last argument of `consume` is
@@ -65,10 +67,7 @@ fn divided(
     split: bool,
     consume: fn(&Block, &mut Builder, &Product, Reg),
 ) -> Result<PtxKernel> {
-    let launch = Launch::new(3 * GROUP, along_x(Extent::Multiprocessors(1))).overlapping(target);
-    let mut k = Builder::new(gemm.name(), target, launch);
-    let [a, b] = ring.tensors();
-    let (a, b) = (k.tensor_map("a", a), k.tensor_map("b", b));
+    let (mut k, [a, b]) = begun(gemm.name(), target, ring);
     let p = if split {
         Product::declare_sums(&mut k, a, b)
     } else {
@@ -79,6 +78,19 @@ fn divided(
     block.run(k, &p, consume)
 }
 
+impl Ring {
+    /// A ring for 16-bit types. The number of columns is 128 or 256.
+    fn of_halves(ty: PtxType, cols: u32, inputs: Inputs) -> Self {
+        Self {
+            ty,
+            rows: ROWS,
+            cols,
+            stages: if cols == 256 { 4 } else { 6 },
+            inputs,
+        }
+    }
+}
+
 impl Block {
     /// Divides the work among the groups of four warps, and ends the kernel.
     fn run(
@@ -87,21 +99,20 @@ impl Block {
         p: &Product,
         consume: fn(&Block, &mut Builder, &Product, Reg),
     ) -> Result<PtxKernel> {
-        let block = self;
-        block.start(&mut k);
+        self.start(&mut k);
         k.wait_for_grid();
-        let group = k.shr(block.thread, 7);
+        let group = k.shr(self.thread, 7);
         let produces = k.eq(group, 0);
         k.when_else(
             produces,
             |k| {
                 k.act(Op::SetMaxRegDec, &[40.into()]);
-                block.produce(k, p);
+                self.produce(k, p);
             },
             |k| {
                 k.act(Op::SetMaxRegInc, &[232.into()]);
                 let group = k.sub(group, 1);
-                consume(block, k, p, group);
+                consume(self, k, p, group);
             },
         );
         k.finish()

@@ -231,19 +231,19 @@ impl Block {
             let place = Place::first(k);
             self.each(k, p, |k, work| {
                 let depth = k.value(U32, work.depth);
-                let product = k.value(U32, 0);
+                let is_sum = self.ring.inputs == Inputs::Planes;
+                let product = is_sum.then(|| k.value(U32, 0));
                 k.for_range(0, work.steps, 1, |k, _| {
                     // The first round finds empty barriers in the phase before the first.
                     let parity = k.xor(place.parity, 1);
                     wait(k, self.empty, &place, parity);
-                    match self.ring.inputs {
-                        Inputs::Plain => self.fill(k, p, &place, [work.row, work.col, depth]),
-                        Inputs::Planes => {
-                            self.fill_planes(k, p, &place, [work.row, work.col, depth], product);
-                        }
+                    let at = [work.row, work.col, depth];
+                    match product {
+                        None => self.fill(k, p, &place, at),
+                        Some(product) => self.fill_planes(k, p, &place, at, product),
                     }
                     k.add_assign(depth, self.ring.depth());
-                    if self.ring.inputs == Inputs::Planes {
+                    if let Some(product) = product {
                         let ends = k.ge(depth, p.k);
                         k.guarded(ends, true, |k| {
                             k.assign(depth, 0);

@@ -1,14 +1,11 @@
 //! Products of matrices that are sums of bf16 matrices.
 
 use super::block::{Block, Inputs, Ring};
-use super::{Product, ROWS};
-use crate::build::Builder;
+use super::{Product, begun};
 use crate::error::Result;
-use crate::kernel::{Extent, Launch, PtxKernel};
+use crate::kernel::PtxKernel;
 use crate::kernels::Kernel;
-use crate::kernels::common::along_x;
 use crate::kernels::gemm::epilogue::{Epilogue, Finish};
-use crate::kernels::hopper::GROUP;
 use crate::types::PtxType::{BF16, F32, U32};
 use crate::types::Target;
 
@@ -38,14 +35,8 @@ impl PlanesMatmulKernel {
     }
 
     fn ring(self) -> Ring {
-        let (cols, stages) = if self.wide { (256, 4) } else { (128, 6) };
-        Ring {
-            ty: BF16,
-            rows: ROWS,
-            cols,
-            stages,
-            inputs: Inputs::Planes,
-        }
+        let cols = if self.wide { 256 } else { 128 };
+        Ring::of_halves(BF16, cols, Inputs::Planes)
     }
 }
 
@@ -60,12 +51,8 @@ impl Kernel for PlanesMatmulKernel {
     }
 
     fn generate(&self, target: Target) -> Result<PtxKernel> {
-        let launch =
-            Launch::new(3 * GROUP, along_x(Extent::Multiprocessors(1))).overlapping(target);
-        let mut k = Builder::new(self.name(), target, launch);
         let ring = self.ring();
-        let [a, b] = ring.tensors();
-        let (a, b) = (k.tensor_map("a", a), k.tensor_map("b", b));
+        let (mut k, [a, b]) = begun(self.name(), target, ring);
         let mut p = Product::declare_sums(&mut k, a, b);
         p.pitch = k.scalar("pitch", U32);
         let planes = k.scalar("planes", U32);
