@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 pub struct Tool {
     /// The name: 1 to 64 letters, digits, `_`, `-` and `.`.
     pub name: String,
-    /// What the function does, for the model.
+    /// The function's purpose, which the model reads.
     pub description: String,
     /// The JSON schema of the arguments, as JSON. It describes an object.
     pub parameters: String,

@@ -156,7 +156,7 @@ const THINKING: [Thinking; 2] = [("<think>", "</think>"), ("[THINK]", "[/THINK]"
 /// The token that a Llama may write before a call.
 pub(super) const PYTHON_TAG: &str = "<|python_tag|>";
 
-/// What a template's text says about its family.
+/// The facts about a template's family that its text shows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Family {
     pub(super) format: ToolFormat,

@@ -1,4 +1,4 @@
-//! What an answer is asked for: a conversation, functions, and the arguments of the template.
+//! Requests for an answer: a conversation, functions, and the arguments of the template.
 
 use super::call_format::{CallFormat, Family};
 use super::grammar::Answer;

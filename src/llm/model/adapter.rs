@@ -18,9 +18,9 @@ const RANK_STEP: usize = 8;
 /// The order of the rows of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::llm) enum HeadOrder {
-    /// That of the file's rotation.
+    /// The order of the file's rotation.
     File,
-    /// That of Hugging Face's models: an element of a pair in each half.
+    /// The order of Hugging Face's models: an element of a pair in each half.
     Halves,
 }
 
