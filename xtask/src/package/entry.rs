@@ -54,8 +54,8 @@ const NODE: Bundle = Bundle {
     has_threads: false,
 };
 
-/// The worker's script has the core a second time. If it imported that of `index.js`, which may start workers,
-/// webpack would warn of a script that starts itself.
+/// The worker's script has the script of the module a second time. If it imported that of `index.js`, which may start
+/// workers, webpack would warn of a script that starts itself.
 const COMPUTING: &[Bundle] = &[
     Bundle {
         name: "workers/relampago_worker.js",

@@ -1,0 +1,46 @@
+// Objects as arguments of others: what computes for them.
+
+import { ownedBy, ownedIf } from '../common/owner.js';
+import { foreign, invalid } from './checks.js';
+
+/**
+ * @import { Owner } from '../common/owner.js'
+ * @import { Executor } from './executors.js'
+ */
+
+/**
+ * Whether a worker computes for a value.
+ * @param {any} value
+ */
+export const isRemote = (value) => ownedIf(value)?.link !== undefined;
+
+/**
+ * Returns what computes for an argument, which must be an object of a class.
+ * @template {Executor} E
+ * @param {string} what
+ * @param {any} value
+ * @param {new (...values: any[]) => Owner<E>} Class
+ */
+export const partOf = (what, value, Class) => {
+    if (!(value instanceof Class)) {
+        throw invalid(what, value, `a ${Class.name}`);
+    }
+    return ownedBy(value);
+};
+
+/**
+ * The same for an argument that must be where another object computes: in this thread, or in one worker. Which device of
+ * this thread it belongs to, the module checks.
+ * @template {Executor} E
+ * @param {Owner<Executor>} owner
+ * @param {string} what
+ * @param {any} value
+ * @param {new (...values: any[]) => Owner<E>} Class
+ */
+export const partBeside = (owner, what, value, Class) => {
+    const part = partOf(what, value, Class);
+    if (part.link !== ownedBy(owner).link) {
+        throw foreign(what, 'device');
+    }
+    return part;
+};
