@@ -4,6 +4,10 @@ import { host } from './host.js';
 import { moduleFor, moduleUrl } from '../common/instructions.js';
 import { loader, located } from '../common/loader.js';
 
+/**
+ * @param {any} from
+ * @returns {Promise<WebAssembly.Module>}
+ */
 async function compile(from) {
     const source = await from;
     if (typeof Response === 'function' && source instanceof Response) {
@@ -18,16 +22,20 @@ async function compile(from) {
     return isModule ? source : WebAssembly.compile(source);
 }
 
-/** Returns functions that compile a module once: from a source or from `url()`, and the same with the module. */
+/**
+ * Returns functions that compile a module once: from a source or from `url()`, and the same with the module.
+ * @param {() => URL} url
+ */
 function once(url) {
+    /** @type {WebAssembly.Module | undefined} */
     let module;
     const start = loader(async ({ module_or_path }) => {
         module = await compile(module_or_path);
     }, url);
-    const init = (source) => start(source, host.readModule);
+    const init = (/** @type {any} */ source) => start(source, host.readModule);
     const compiled = async () => {
-        await init();
-        return module;
+        await init(undefined);
+        return /** @type {WebAssembly.Module} */ (/** @type {unknown} */ (module));
     };
     return { init, compiled };
 }
@@ -53,6 +61,10 @@ export const { compiled: compiledShared } = sharing;
 /** The module of chat templates and JSON schemas. */
 export const { compiled: compiledChat } = chat;
 
+/**
+ * @param {any} [source]
+ * @param {any} [chatSource]
+ */
 export async function init(source, chatSource) {
     await Promise.all([models.init(source), chatSource && chat.init(chatSource)]);
 }
