@@ -5,7 +5,7 @@ import { GpuMatmulCache } from './matmul_cache.js';
 import { guard } from './methods.js';
 import { recording } from './operations.js';
 import { MADE, Owner, ownedBy } from '../common/owner.js';
-import { partBeside, partOf } from './parts.js';
+import { partOf } from './parts.js';
 import { planOf } from './plan.js';
 import { Program } from './program.js';
 
@@ -27,7 +27,7 @@ export class GpuCommandBatch extends Owner {
 
     /** @param {any} buffer */
     input(buffer) {
-        return ownedBy(this).input(partBeside(this, 'buffer', buffer, DeviceBuffer));
+        return ownedBy(this).input(partOf('buffer', buffer, DeviceBuffer, this));
     }
 
     /**
@@ -37,7 +37,7 @@ export class GpuCommandBatch extends Owner {
      * @param {any} m
      */
     matmulCached(cache, name, input, m) {
-        return ownedBy(this).matmulCached(partBeside(this, 'cache', cache, GpuMatmulCache), name, input, m);
+        return ownedBy(this).matmulCached(partOf('cache', cache, GpuMatmulCache, this), name, input, m);
     }
 
     /**

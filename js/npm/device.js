@@ -1,6 +1,7 @@
 import { GpuDevice as Device } from '#computing';
 import { requireNames } from '../common/options.js';
 import { traced } from '../common/stack.js';
+import { mapped } from '../common/table.js';
 import { GpuCommandBatch } from './batch.js';
 import { DeviceBuffer } from './device_buffer.js';
 import { GpuMatmulCache } from './matmul_cache.js';
@@ -33,12 +34,9 @@ const REDUCING = { tiledSum2d: reducing('sum'), tiledMax2d: reducing('max'), til
  * @param {Record<string, (device: any, ...values: any[]) => any>} functions
  * @param {(name: string, call: (this: any, ...values: any[]) => any) => Function} wrap
  */
-const methodsOf = (functions, wrap) => Object.fromEntries(Object.entries(functions).map(([name, call]) => [
-    name,
-    wrap(name, function (...values) {
-        return call(this, ...values);
-    }),
-]));
+const methodsOf = (functions, wrap) => mapped(functions, (name, call) => wrap(name, function (...values) {
+    return call(this, ...values);
+}));
 
 /** @extends {Owner<DeviceExecutor>} */
 export class GpuDevice extends Owner {

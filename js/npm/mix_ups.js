@@ -6,17 +6,10 @@ import { shown } from '../common/options.js';
 import { movedTo } from '../common/stack.js';
 
 /**
- * Returns a function that says whether a value is of a class, or of one below it.
+ * Returns a function that says whether a value is of a class.
  * @param {string} name
  */
-const isOf = (name) => (/** @type {any} */ value) => {
-    for (let owner = Object(value); owner; owner = Object.getPrototypeOf(owner)) {
-        if (owner.constructor?.name === name) {
-            return true;
-        }
-    }
-    return false;
-};
+const isOf = (name) => (/** @type {any} */ value) => value?.constructor?.name === name;
 
 /**
  * For each requirement on an argument: the values that are easily passed instead, and advice for each.

@@ -8,8 +8,6 @@ import { named } from './methods.js';
 import { explained, requireOwner } from './mix_ups.js';
 import { ownedBy } from '../common/owner.js';
 
-export const MATMUL = ops.findIndex(([name]) => name === 'matmul');
-
 /** The names of an operation's options, separated by spaces, as a list. */
 const namesOf = (/** @type {string | undefined} */ names) => names?.split(' ');
 

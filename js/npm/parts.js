@@ -15,31 +15,20 @@ import { foreign, invalid } from './checks.js';
 export const isRemote = (value) => ownedIf(value)?.link !== undefined;
 
 /**
- * Returns what computes for an argument, which must be an object of a class.
+ * Returns what computes for an argument, which must be an object of a class. With another object `beside` it must be where that
+ * computes: in this thread, or in one worker. Which device of this thread it belongs to, the module checks.
  * @template {Executor} E
  * @param {string} what
  * @param {any} value
  * @param {new (...values: any[]) => Owner<E>} Class
+ * @param {Owner<Executor>} [beside]
  */
-export const partOf = (what, value, Class) => {
+export const partOf = (what, value, Class, beside) => {
     if (!(value instanceof Class)) {
         throw invalid(what, value, `a ${Class.name}`);
     }
-    return ownedBy(value);
-};
-
-/**
- * The same for an argument that must be where another object computes: in this thread, or in one worker. Which device of
- * this thread it belongs to, the module checks.
- * @template {Executor} E
- * @param {Owner<Executor>} owner
- * @param {string} what
- * @param {any} value
- * @param {new (...values: any[]) => Owner<E>} Class
- */
-export const partBeside = (owner, what, value, Class) => {
-    const part = partOf(what, value, Class);
-    if (part.link !== ownedBy(owner).link) {
+    const part = ownedBy(value);
+    if (beside && part.link !== ownedBy(beside).link) {
         throw foreign(what, 'device');
     }
     return part;

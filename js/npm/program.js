@@ -6,7 +6,7 @@ import { RESULT_OPTIONS, allPlaced, apart } from './into.js';
 import { guard, requireAbortable } from './methods.js';
 import { explained, requireOwner } from './mix_ups.js';
 import { MADE, Owner, ownedBy } from '../common/owner.js';
-import { partBeside } from './parts.js';
+import { partOf } from './parts.js';
 import { planOf } from './plan.js';
 import { isFull, makeRoom } from './room.js';
 import { resultsOf } from './streams.js';
@@ -15,6 +15,9 @@ import { resultsOf } from './streams.js';
 
 /** @param {any} value */
 const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every(Number.isInteger);
+
+/** @param {any[]} results */
+const buffersOf = (results) => results.map((buffer) => new DeviceBuffer(buffer, MADE));
 
 /** @extends {Owner<ProgramExecutor>} */
 export class Program extends Owner {
@@ -33,7 +36,7 @@ export class Program extends Owner {
      * @param {any} [options]
      */
     async run(args, options) {
-        return this.#started(args, options);
+        return buffersOf(await this.#start(false, args, options));
     }
 
     /**
@@ -49,7 +52,7 @@ export class Program extends Owner {
         if (!list('feedback', feedback).every(isPair)) {
             throw invalid('feedback', feedback, 'an array of pairs [result, argument]');
         }
-        return this.#started(args, options, times, feedback);
+        return buffersOf(await this.#start(false, args, options, times, feedback));
     }
 
     /**
@@ -78,7 +81,9 @@ export class Program extends Owner {
             const executor = ownedBy(this);
             const now = options?.signal == null ? executor.readNow(list('args', args), apart(into[0], args)) : undefined;
             here = now === undefined && executor.link ? stackAbove(entry) : undefined;
-            return allPlaced(now ? [now] : await this.#readAll(args, options), into);
+            const results = now ? [now] : await this.#start(true, args, options);
+            now || (isFull() && await makeRoom());
+            return allPlaced(results, into);
         } catch (error) {
             throw explained(error, [args, options], entry, 'read', here);
         }
@@ -100,28 +105,15 @@ export class Program extends Owner {
     }
 
     /**
-     * Reads the results if `readNow` does not return them at once.
-     * @param {any[]} args
-     * @param {any} options
-     * @returns {Promise<Float32Array[]>}
-     */
-    async #readAll(args, options) {
-        const results = await ownedBy(this).start(this.#setArguments(args), true, 1, [], options);
-        isFull() && await makeRoom();
-        return results;
-    }
-
-    /**
-     * Runs with these arguments, and returns the buffers of the results.
+     * Runs with these arguments; the results are arrays if `isRead` is true.
+     * @param {boolean} isRead
      * @param {any} args
      * @param {any} options
      * @param {number} [times]
      * @param {number[][]} [feedback]
      */
-    async #started(args, options, times = 1, feedback = []) {
-        const count = this.#setArguments(args);
-        const buffers = await ownedBy(this).start(count, false, times, feedback.flat(), options);
-        return buffers.map((buffer) => new DeviceBuffer(buffer, MADE));
+    #start(isRead, args, options, times = 1, feedback = []) {
+        return ownedBy(this).start(this.#setArguments(args), isRead, times, feedback.flat(), options);
     }
 
     /**
@@ -132,7 +124,7 @@ export class Program extends Owner {
         const executor = ownedBy(this);
         for (const [place, argument] of list('args', args).entries()) {
             argument instanceof DeviceBuffer
-                ? executor.setBuffer(place, partBeside(this, `args[${place}]`, argument, DeviceBuffer))
+                ? executor.setBuffer(place, partOf(`args[${place}]`, argument, DeviceBuffer, this))
                 : executor.setValues(place, argument);
         }
         return args.length;

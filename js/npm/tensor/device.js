@@ -1,6 +1,7 @@
 // Functions of devices for tensors, of which `GpuDevice` makes methods.
 
 import { entered } from '../../common/stack.js';
+import { tableOf } from '../../common/table.js';
 import { valueAndGradients } from './gradients.js';
 import { pixelsOf } from './image.js';
 import { compiled } from './jit.js';
@@ -129,10 +130,8 @@ export const RECORDING = {
 
     gradients: (device, f) => differentiated('gradients', device, f, ({ gradients }) => gradients),
 
-    ...Object.fromEntries(NUMERIC.device.map((name) => [
-        name,
-        (/** @type {GpuDevice} */ device, /** @type {any[]} */ ...values) => numeric(name, device, values),
-    ])),
+    ...tableOf(NUMERIC.device, (name) => (/** @type {GpuDevice} */ device, /** @type {any[]} */ ...values) =>
+        numeric(name, device, values)),
 };
 
 /**

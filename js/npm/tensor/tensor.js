@@ -1,10 +1,11 @@
 // `Tensor`: values with a shape. Methods record a computation; reading runs it.
 
+import { GpuCommandBatch } from '#computing';
 import { ops } from '#ops';
 import { classOf } from '../arrays.js';
-import { lengthOfResult } from '../core.js';
 import { DISPOSE } from '../../common/dispose.js';
 import { entered, traced } from '../../common/stack.js';
+import { mapped, tableOf } from '../../common/table.js';
 import { arrayOf, elementOf } from './dtype.js';
 import * as elementwise from './elementwise.js';
 import { gradientsOf, stopGradient } from './gradients.js';
@@ -34,7 +35,7 @@ import { nested, sourceOf } from './values.js';
  */
 const refuse = (op, given) => {
     try {
-        lengthOfResult(ops.findIndex(([name]) => name === op), [1, ...given]);
+        GpuCommandBatch.lengthOf(ops.findIndex(([name]) => name === op), [1, ...given]);
     } catch (/** @type {any} */ { message, code }) {
         throw failure(op, message, code);
     }
@@ -58,16 +59,13 @@ const numbers = (op, values, count) => {
 };
 
 /**
- * Returns recorders by their names, each of which `recorder` makes of a name.
- * @param {readonly string[]} names
- * @param {(name: any) => Recorder} recorder
- * @returns {Record<string, Recorder>}
+ * Functions of one tensor and of plain arguments, with the number of these.
+ * @type {Record<string, [record: Recorder, count: number]>}
  */
-const each = (names, recorder) => Object.fromEntries(names.map((name) => [name, recorder(name)]));
-
-/** Functions of one tensor and of plain arguments, with the number of these. */
 const PLAIN = {
-    permute: 1, transpose: 2, reshape: 1, flatten: 0, squeeze: 1, unsqueeze: 1, broadcastTo: 1, slice: 1, oneHot: 1,
+    permute: [movement.permute, 1], transpose: [movement.transpose, 2], reshape: [movement.reshape, 1],
+    flatten: [movement.flatten, 0], squeeze: [movement.squeeze, 1], unsqueeze: [movement.unsqueeze, 1],
+    broadcastTo: [movement.broadcastTo, 1], slice: [movement.slice, 1], oneHot: [movement.oneHot, 1],
 };
 
 /**
@@ -92,8 +90,8 @@ const REDUCTIONS = {
  * @type {Record<string, Recorder>}
  */
 const RECORDERS = {
-    ...each(Object.keys(PLAIN), (/** @type {keyof typeof PLAIN} */ name) => (x, ...values) =>
-        /** @type {Recorder} */ (movement[name])(x, ...values.slice(0, PLAIN[name]))),
+    ...mapped(PLAIN, (_, [record, count]) => (/** @type {Node} */ x, /** @type {any[]} */ ...values) =>
+        record(x, ...values.slice(0, count))),
 
     ...Object.fromEntries(
         ops.filter(([, inputs, , isElementwise]) => isElementwise && inputs < 3)
@@ -108,19 +106,19 @@ const RECORDERS = {
         return elementwise.broadcasting('scale', 'mul', [['x', x], ['factor', number(x.device, value)]]);
     },
 
-    ...each(Object.keys(elementwise.COMPARISONS), (name) => (x, b) =>
+    ...tableOf(Object.keys(elementwise.COMPARISONS), (name) => (x, b) =>
         elementwise.comparison(name, x, beside(name, 'b', b, x))),
-    ...each(['not', 'isNan', 'isFinite'], (/** @type {'not' | 'isNan' | 'isFinite'} */ name) => (x) => elementwise[name](x)),
-    ...each(['and', 'or'], (/** @type {'and' | 'or'} */ name) => (x, b) => elementwise[name](x, beside(name, 'b', b, x))),
-
+    not: (x) => elementwise.not(x),
+    isNan: (x) => elementwise.isNan(x),
+    isFinite: (x) => elementwise.isFinite(x),
+    and: (x, b) => elementwise.and(x, beside('and', 'b', b, x)),
+    or: (x, b) => elementwise.or(x, beside('or', 'b', b, x)),
     where: (x, a, b) => elementwise.where(x, beside('where', 'a', a, x), beside('where', 'b', b, x)),
 
-    ...each(Object.keys(REDUCTIONS), (/** @type {keyof typeof REDUCTIONS} */ name) => (x, axis, options) =>
-        (Object(axis) === axis && !Array.isArray(axis)
-            ? REDUCTIONS[name](name, x, undefined, axis)
-            : REDUCTIONS[name](name, x, axis, options))),
+    ...mapped(REDUCTIONS, (name, along) => (/** @type {Node} */ x, /** @type {any} */ axis, /** @type {any} */ options) =>
+        (Object(axis) === axis && !Array.isArray(axis) ? along(name, x, undefined, axis) : along(name, x, axis, options))),
 
-    ...each(['softmax', 'logSoftmax'], (name) => (x, axis) => linear.softmax(name, x, axis)),
+    ...tableOf(['softmax', 'logSoftmax'], (name) => (x, axis) => linear.softmax(name, x, axis)),
 
     layerNorm(x, gain, bias, options) {
         const own = (/** @type {string} */ name, /** @type {any} */ value) => beside('layerNorm', name, value, x);
@@ -212,14 +210,6 @@ const extending = (name) => {
 };
 
 /**
- * Returns what `make` makes of each entry of a table, by the same names.
- * @template T
- * @param {Record<string, T>} table
- * @param {(name: string, value: T) => Function} make
- */
-const methods = (table, make) => Object.fromEntries(Object.entries(table).map(([name, value]) => [name, make(name, value)]));
-
-/**
  * Returns a tensor's node; undefined for other values.
  * @type {(value: any) => Node | undefined}
  */
@@ -236,12 +226,12 @@ export class Tensor {
     static {
         nodeOf = (value) => (Object(value) === value && #node in value ? value.#usable() : undefined);
         const all = {
-            ...methods(RECORDERS, recording),
-            ...methods(COMPUTING, (_, compute) => traced(compute)),
-            ...Object.fromEntries(NUMERIC.tensor.map((name) => [name, extending(name)])),
+            ...mapped(RECORDERS, recording),
+            ...mapped(COMPUTING, (_, compute) => traced(compute)),
+            ...tableOf(NUMERIC.tensor, extending),
         };
         Object.assign(this.prototype, all, { expandDims: all.unsqueeze, keep: all.run });
-        Object.assign(this, Object.fromEntries(NUMERIC.class.map((name) => [name, extending(name)])));
+        Object.assign(this, tableOf(NUMERIC.class, extending));
     }
 
     /** @param {Node} node */

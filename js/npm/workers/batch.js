@@ -1,4 +1,4 @@
-import { RelampagoError, checked, foreign, invalid, lengthOfResult, list, ops, unlessAborted } from '../core.js';
+import { ModuleBatch, RelampagoError, checked, foreign, invalid, list, ops, unlessAborted } from '../core.js';
 import { copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
 import { Remote, ready } from './handle.js';
@@ -83,7 +83,7 @@ export class RemoteBatch extends Remote {
     #resultLength(index, ids, parameters) {
         const lengths = ids.map((id) => this.#lengths.get(id) ?? NaN);
         try {
-            return lengthOfResult(index, [...lengths, ...parameters]);
+            return ModuleBatch.lengthOf(index, [...lengths, ...parameters]);
         } catch (/** @type {any} */ error) {
             const [, what] = /^`(\w+)` is NaN/.exec(error.message) ?? [];
             what && this.#lengthOf(ids[lengths.findIndex(Number.isNaN)], what);

@@ -1,7 +1,7 @@
 // How a device with workers or threads is opened, whatever the host's workers are.
 
 import { coreCount, reasonForOne } from '../../common/shared_memory.js';
-import { invalid, isGpuAvailable, openHere } from '../core.js';
+import { ModuleDevice, invalid } from '../core.js';
 import { copied } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { Link } from './link.js';
@@ -41,7 +41,7 @@ const counted = (threads, atOnce) => {
 };
 
 /** Whether a device of this back-end will be one of a GPU. */
-const isForGpu = async (backend = 'auto') => (backend === 'auto' ? isGpuAvailable() : backend !== 'simd');
+const isForGpu = async (backend = 'auto') => (backend === 'auto' ? ModuleDevice.isAvailable() : backend !== 'simd');
 
 /**
  * Returns the instruction set of this thread's module: that of its device `here`, if there is one.
@@ -49,7 +49,7 @@ const isForGpu = async (backend = 'auto') => (backend === 'auto' ? isGpuAvailabl
  * @returns {Promise<string>}
  */
 const instructionSetOf = async (here) => {
-    const device = here ?? await openHere({ backend: 'simd' });
+    const device = here ?? await ModuleDevice.create({ backend: 'simd' });
     const { instructionSet } = device.info;
     here ?? device.free?.();
     return instructionSet;
@@ -96,7 +96,7 @@ export const creating = (host) => {
         const chosen = { backend, policy: copied(policy), halfPrecision };
         const again = async (/** @type {any} */ abort) =>
             (await create({ ...chosen, worker, threads, signal: abort?.signal })).executor;
-        const here = worker ? undefined : await openHere({ ...chosen, signal });
+        const here = worker ? undefined : await ModuleDevice.create({ ...chosen, signal });
         const { link, alone, count } = await crewFor(host, threads, here?.backend ?? backend, here);
         if (here && !link) {
             return { executor: here, threadsReason: alone };

@@ -1,10 +1,10 @@
-import { MATMUL, RelampagoError, checked, compiledModule, invalid, ops, unlessAborted } from '../core.js';
+import { ModuleDevice, RelampagoError, checked, ops, unlessAborted } from '../core.js';
 import { copied } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
 import { Remote, ready } from './handle.js';
 import { nextNumber } from './link.js';
-import { RemoteMatmulCache } from './matmul_cache.js';
+import { MATMUL, RemoteMatmulCache } from './matmul_cache.js';
 import { RemoteProgram } from './program.js';
 
 /**
@@ -64,7 +64,7 @@ export class RemoteDevice extends Remote {
     /** @param {any} options */
     async #start(options) {
         const { link, number } = this;
-        const values = [options, ...(link.isShared ? [] : [compiledModule()])];
+        const values = [options, ...(link.isShared ? [] : [ModuleDevice.module()])];
         await Promise.all([link.call(0, 'start', { values, as: number }), this.refresh()]);
     }
 

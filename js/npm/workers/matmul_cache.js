@@ -1,8 +1,11 @@
-import { invalid, lengthOfMatmul, unlessAborted } from '../core.js';
+import { ModuleBatch, invalid, ops, unlessAborted } from '../core.js';
 import { copied } from './arguments.js';
 import { Remote } from './handle.js';
 
 /** @import { CacheExecutor } from '../executors.js' */
+
+/** The index of `matmul` in the op table. */
+export const MATMUL = ops.findIndex(([name]) => name === 'matmul');
 
 /**
  * Weights that a worker holds.
@@ -67,7 +70,7 @@ export class RemoteMatmulCache extends Remote {
         if (k === undefined || n === undefined) {
             throw invalid('name', name, 'the name of weights in the cache');
         }
-        return lengthOfMatmul(length, m, k, n);
+        return ModuleBatch.lengthOf(MATMUL, [length, k * n, m, k, n]);
     }
 
     /**
