@@ -2,21 +2,6 @@ import load from '#computing';
 import { moduleUrl } from '../common/instructions.js';
 import { loader } from '../common/loader.js';
 
-export { CustomOp } from './custom_op.js';
-export { DeviceBuffer } from './device_buffer.js';
-export { GpuCommandBatch } from './batch.js';
-export { GpuDevice } from './device.js';
-export { GpuMatmulCache } from './matmul_cache.js';
-export { Program } from './program.js';
-export { RelampagoError } from '../common/error.js';
-export { Tensor } from './tensor/tensor.js';
-export { TensorView } from './tensor_view.js';
-export { moduleUrl } from '../common/instructions.js';
-export { provideShaders } from './shaders_loader.js';
-
-/** For the script that is loaded for workers; not part of the interface. */
-export * from './core.js';
-
 /** For `node.js`; not part of the interface. */
 export { host } from './opening.js';
 
@@ -31,6 +16,21 @@ export { leaf, record } from './tensor/record.js';
 export { enter } from './tensor/scope.js';
 export { failure, shown, sizeOf, text } from './tensor/shape.js';
 export { arrangedTensors, beside, indicesOf, listed, required } from './tensor/tensor.js';
+
+export { CustomOp } from './custom_op.js';
+export { DeviceBuffer } from './device_buffer.js';
+export { GpuCommandBatch } from './batch.js';
+export { GpuDevice } from './device.js';
+export { GpuMatmulCache } from './matmul_cache.js';
+export { Program } from './program.js';
+export { RelampagoError } from '../common/error.js';
+export { Tensor } from './tensor/tensor.js';
+export { TensorView } from './tensor_view.js';
+export { moduleUrl } from '../common/instructions.js';
+export { provideShaders } from './shaders_loader.js';
+
+/** For the script that is loaded for workers; not part of the interface. */
+export * from './core.js';
 
 /**
  * @typedef {import('./tensor/node.js').Node} Node

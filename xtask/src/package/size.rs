@@ -17,9 +17,9 @@ const ON_DEMAND: [(&str, usize); 8] = [
     ("relampago_chat.wasm", 480 * 1024),
     ("shaders.js", 18 * 1024),
     ("workers/create.js", 6 * 1024),
-    // With a copy of the core.
-    ("workers/relampago_worker.js", 17 * 1024),
-    ("workers/relampago_threads.js", 17 * 1024),
+    // With a copy of the module's script.
+    ("workers/relampago_worker.js", 11 * 1024),
+    ("workers/relampago_threads.js", 11 * 1024),
     // With a copy of the engine.
     ("llm_threads.js", 40 * 1024),
 ];
