@@ -195,6 +195,17 @@ export class Engine {
         this.#inTurn(() => this.#model.removeLora(number)).catch(() => {});
     }
 
+    /**
+     * Learns an adapter from examples, in a module that tunes; `push` gets the progress of each step. `cancel` ends the
+     * tuning after the step that is running. Returns the adapter's files, its losses and its state.
+     */
+    tune(number, examples, options, push) {
+        return this.#inTurn(() => this.#model.tune(examples, options, (progress) => {
+            push(progress);
+            return this.#isCancelled(number);
+        }));
+    }
+
     /** A vector for each text; `number` cancels it, as a generation. */
     embed(number, texts, options) {
         return this.#inTurn(async () => {

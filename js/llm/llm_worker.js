@@ -5,9 +5,12 @@ import { RelampagoError } from '../common/error.js';
 
 export const engine = new Engine();
 
+/** The methods that send pieces before they end. */
+const PUSHING = ['generate', 'tune'];
+
 onmessage = async ({ data: [call, method, ...values] }) => {
     try {
-        if (method === 'generate') {
+        if (PUSHING.includes(method)) {
             values.push((piece) => postMessage([call, undefined, undefined, piece]));
         }
         const result = await engine[method](...values);

@@ -11,6 +11,10 @@ const spawn = () => host.startWorker?.('./llm_worker.js')
     ?? new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
 const spawnSharing = () => host.startWorker?.('./llm_threads.js')
     ?? new Worker(new URL('./llm_threads.js', import.meta.url), { type: 'module' });
+const spawnTuning = () => host.startWorker?.('./tune_worker.js')
+    ?? new Worker(new URL('./tune_worker.js', import.meta.url), { type: 'module' });
+const spawnTuningSharing = () => host.startWorker?.('./tune_threads.js')
+    ?? new Worker(new URL('./tune_threads.js', import.meta.url), { type: 'module' });
 
 export class WorkerEngine {
     /** The number of pieces that are sent to the worker in advance, so that it never waits. */
@@ -21,6 +25,7 @@ export class WorkerEngine {
     #workers = [];
     /** What workers share: `{ count, module, memory }`; undefined if there is one worker. */
     #shared;
+    #spawnSharing;
     #waiting = new Map();
     #calls = 0;
     #answered = false;
@@ -28,11 +33,12 @@ export class WorkerEngine {
     /** Buffers for pieces of a file. */
     #spares = [];
 
-    /** With `shared`, models on SIMD run in `count` workers that share a memory. */
-    constructor(shared) {
+    /** With `shared`, models on SIMD run in `count` workers that share a memory. With `isTuning`, workers can tune. */
+    constructor(shared, isTuning) {
         this.#shared = shared;
+        this.#spawnSharing = isTuning ? spawnTuningSharing : spawnSharing;
         try {
-            this.#add(shared ? spawnSharing : spawn);
+            this.#add(shared ? this.#spawnSharing : isTuning ? spawnTuning : spawn);
         } catch (error) {
             throw unsupported(error.message);
         }
@@ -71,7 +77,7 @@ export class WorkerEngine {
 
     /** Has other workers take parts of the first one's work. */
     async #gather({ count, module, memory }) {
-        const others = Array.from({ length: count - 1 }, () => this.#add(spawnSharing));
+        const others = Array.from({ length: count - 1 }, () => this.#add(this.#spawnSharing));
         await Promise.all(this.#workers.map((worker) => this.#ask(worker, 'share', [module, memory])));
         await Promise.all(others.map((worker) => this.#ask(worker, 'follow', [])));
         await this.#call('lead', [count]);
@@ -164,6 +170,10 @@ export class WorkerEngine {
 
     generate(number, request, push) {
         return this.#call('generate', [number, request], { push });
+    }
+
+    tune(number, examples, options, push) {
+        return this.#call('tune', [number, examples, options], { push });
     }
 
     addLora(bytes, alpha) {
