@@ -66,8 +66,12 @@ function showStep(progress) {
 
 async function teach() {
   const { model } = panel;
-  const own = (running = { isStopped: false });
   const pairs = table.pairs;
+  if (pairs.length === 0) {
+    panel.show({ message: 'There is no example yet: write a question and its answer.' });
+    return;
+  }
+  const own = (running = { isStopped: false });
   at('start').disabled = true;
   at('stop').disabled = false;
   at('notice').hidden = true;

@@ -70,7 +70,7 @@ describe('model.tune of relampago/llm', () => {
   for (const options of [{}, { threads: 1 }, { worker: false }, { device: 'gpu' }]) {
     test(`a tiny model on a page with ${JSON.stringify(options)}`, async () => {
       const { result, requests } = await inPage({ options: JSON.stringify(options) });
-      verifyTiny(result, tiny);
+      verifyTiny(result, tiny, options.device === 'gpu');
       const modules = requests.filter((url) => url.endsWith('.wasm')).join();
       assert.match(modules, /relampago_tune_/);
       assert.equal(/tune_shared/.test(modules), options.threads !== 1 && options.device !== 'gpu');
@@ -113,7 +113,7 @@ function verifyClose(values, exact, bound) {
   values.forEach((value, i) => assert.ok(Math.abs(value - exact[i]) <= bound * exact[i], `${value}, natively ${exact[i]}`));
 }
 
-function verifyTiny({ errors, ...result }, native) {
+function verifyTiny({ errors, ...result }, native, isBrief = false) {
   assert.equal(result.isLora, true);
   assert.equal(result.layers, 14);
   assert.equal(result.targets, 7);
@@ -121,12 +121,14 @@ function verifyTiny({ errors, ...result }, native) {
   verifyClose(result.heldBackLosses, native.heldBackLosses, 1e-3);
   assert.equal(result.again, result.plain);
   assert.deepEqual([result.adapted, result.inSession, ...result.ofFiles], Array(4).fill(native.text));
-  // Stopped after a step or two, it goes on to the same losses.
-  assert.ok(result.begun < result.losses.length, `${result.begun} steps`);
-  verifyClose(result.whole, result.losses, 1e-6);
-  assert.ok(result.further < result.losses[0]);
   verifySteps(result);
-  verifyErrors(errors);
+  if (!isBrief) {
+    // Stopped after a step or two, it goes on to the same losses.
+    assert.ok(result.begun < result.losses.length, `${result.begun} steps`);
+    verifyClose(result.whole, result.losses, 1e-6);
+    assert.ok(result.further < result.losses[0]);
+    verifyErrors(errors);
+  }
 }
 
 function verifySteps({ steps, losses, heldBackLosses }) {
@@ -145,11 +147,11 @@ function verifyErrors({ range, unknown, layers, target, resume, diverged, ...err
   assert.match(layers, /^INVALID_ARGUMENT: `layers` is 1\.\.3, but must be some of the 2 layers of the model$/);
   assert.match(target, /^INVALID_ARGUMENT: `targets` is lm_head, but must be some of q_proj, /);
   assert.match(resume, /^INVALID_MODEL: /);
-  assert.match(diverged, /^INVALID_ARGUMENT: `learningRate` is .*, but must be smaller: the loss is .* at step \d+$/);
+  assert.match(diverged, /^INVALID_ARGUMENT: `learningRate` is .*, but must be smaller, or `alpha`: the loss is .* at step 0, and the norm of its gradients inf$/);
   assert.deepEqual(errors, {
     empty: errors.empty,
     example: 'INVALID_ARGUMENT: `examples[1]` is 5, but must be a text or an array of messages',
-    nothing: 'INVALID_ARGUMENT: `example` is 1, whose first 64 tokens have none to learn, but must be one with an answer, or a text of several tokens',
+    nothing: 'INVALID_ARGUMENT: `example` is 1, whose first 256 tokens have none to learn, but must be one with an answer, or a text of several tokens',
     role: "INVALID_ARGUMENT: `role` is 'a b', but must be made of letters, digits, `_` and `-`",
     rank: 'INVALID_ARGUMENT: `rank` is 0, but must be from 1 to 1048576',
     rate: 'INVALID_ARGUMENT: `learningRate` is -1, but must be a positive number',

@@ -258,7 +258,7 @@ fn examples_that_share_a_row_have_the_losses_of_their_own() {
 pub(super) fn for_package(model: &LanguageModel) -> serde_json::Value {
     let conversation = [Message::user("hello"), Message::assistant("12 o")];
     let examples = [conversation.into(), "naïve".into(), "東京 hello".into()];
-    let mut options = all_linear().with_epochs(4).with_learning_rate(1e-2);
+    let mut options = all_linear().with_epochs(8).with_learning_rate(1e-2);
     options.batch = 1;
     options.held_back = 0.4;
     options.seed = 3;
@@ -353,6 +353,10 @@ fn options_and_models_that_do_not_fit_are_refused() {
         refused(&model, text(), all_linear().with_learning_rate(f32::NAN))
             .contains("learning_rate")
     );
+    let steep = all_linear().with_rank(RANK, 1e30);
+    assert!(refused(&model, text(), steep).contains("the norm of its gradients inf"));
+    let far = all_linear().with_epochs(2).with_learning_rate(1e30);
+    assert!(refused(&model, text(), far).contains("the loss is NaN at step 1"));
     assert!(refused(&model, "h".into(), all_linear()).contains("none to learn"));
     let question = TuneExample::from([Message::user("hello")]);
     assert!(refused(&model, question, all_linear()).contains("none to learn"));

@@ -664,7 +664,7 @@ export class LanguageModel {
     /**
      * Learns an adapter from examples. The model stays as it is, and answers meanwhile: a copy of it learns in workers of its
      * own, which read the file again, from the cache where it is stored. `EMPTY` without examples; `INVALID_ARGUMENT` for options
-     * out of range, for a learning rate with which the loss grows beyond all numbers, for an example of which nothing is learned,
+     * out of range, for a learning rate with which the loss or its gradients grow beyond all numbers, for an example of which nothing is learned,
      * for an encoder and for a mixture of experts; `INVALID_MODEL` for a resumption from other bytes; `UNSUPPORTED` where there
      * are no workers.
      */
