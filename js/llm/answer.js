@@ -4,6 +4,7 @@ import { startChat } from './chat.js';
 import * as check from './check.js';
 import { RelampagoError } from '../common/error.js';
 import { Generation } from './generation.js';
+import { jsonOf } from './json.js';
 
 /**
  * @import { AnyEngine, Current, Piece } from './engines.js'
@@ -63,8 +64,7 @@ const shortened = (error, schema) => {
  */
 function conversation(messages, { tools, tool_choice, parallel_tool_calls, tool_format, chat_template_kwargs, json_schema, seed }) {
     const options = { tools, tool_choice, parallel_tool_calls, tool_format, chat_template_kwargs, json_schema, seed };
-    // Halves of characters, which JSON has as escapes, are no text elsewhere.
-    return JSON.stringify({ messages, ...options }).replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (part) => (part[1] === 'u' ? '\ufffd' : part));
+    return jsonOf({ messages, ...options });
 }
 
 /**

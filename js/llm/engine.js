@@ -296,6 +296,21 @@ export class Engine {
     }
 
     /**
+     * Learns an adapter from examples, in a module that tunes; `push` gets the progress of each step. `cancel` ends the
+     * tuning after the step that is running. Returns the adapter's files, its losses and its state.
+     * @param {number} number
+     * @param {string[]} examples
+     * @param {any} options
+     * @param {(progress: any) => void} push
+     */
+    tune(number, examples, options, push) {
+        return this.#inTurn(() => this.#model.tune(examples, options, (progress) => {
+            push(progress);
+            return this.#isCancelled(number);
+        }));
+    }
+
+    /**
      * A vector for each text; `number` cancels it, as a generation.
      * @param {number} number
      * @param {string[]} texts

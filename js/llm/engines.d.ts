@@ -50,6 +50,7 @@ export interface AnyEngine {
     generate(number: number, request: AnswerRequest, push: (piece: Piece) => void): Promise<string | undefined>;
     addLora(bytes: Uint8Array, alpha: number | undefined): Promise<number[]>;
     removeLora(number: number): void;
+    tune(number: number, examples: string[], options: any, push: (progress: any) => void): Promise<any>;
     embed(number: number, texts: string[], options: any): Promise<Float32Array[]>;
     rank(number: number, query: string, texts: string[], options: any): Promise<Float32Array>;
     openSession(saved: Uint8Array | undefined, lora: number[]): Promise<number>;

@@ -2,12 +2,16 @@ import { ANSWER, answer, checkText, generated } from './answer.js';
 import { cachedModels, evict } from './cached_models.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
+import { examplesOf } from './examples.js';
 import { inspect } from './inspection.js';
 import { Lora } from './lora.js';
 import { Session } from './session.js';
 import { host } from './host.js';
+import { linked } from './linked.js';
 import { start } from './loading.js';
 import { partsOf, resolve, wholeFile } from './source.js';
+import { TUNE, learned } from './tuning.js';
+import { TunedLora } from './tuned_lora.js';
 import { DISPOSE } from '../common/dispose.js';
 import { traceAll } from '../common/stack.js';
 import { untilAborted } from '../common/until_aborted.js';
@@ -78,6 +82,13 @@ const isLasting = (source) => Array.isArray(source)
     ? source.every(isLasting)
     : typeof source === 'string' || !(source instanceof ArrayBuffer || ArrayBuffer.isView(source));
 
+/** @param {any} source */
+function requireSource(source) {
+    if (source === undefined) {
+        throw check.invalid('source', source, 'given again: the bytes that the model was loaded from are not kept');
+    }
+}
+
 export class LanguageModel {
     /**
      * The engine, which a reload replaces; sessions and adapters look for it here. `requests` is the number of the last
@@ -92,6 +103,11 @@ export class LanguageModel {
     #loras = new Set();
     /** @type {Set<WeakRef<Session>>} */
     #sessions = new Set();
+    /**
+     * Controllers of adapters that are being learned.
+     * @type {Set<AbortController>}
+     */
+    #tunings = new Set();
     #disposed = false;
     /**
      * The running reload: its source, and a promise of whether it succeeded.
@@ -142,9 +158,7 @@ export class LanguageModel {
     async reload(source = this.#source, options) {
         const { signal, onProgress } = check.options(options, RELOAD);
         this.#used();
-        if (source === undefined) {
-            throw check.invalid('source', source, 'given again: the bytes that the model was loaded from are not kept');
-        }
+        requireSource(source);
         while (this.#reloading) {
             const { source: same, ended } = this.#reloading;
             if ((await untilAborted(signal, () => ended, check.aborted)) && same === source) {
@@ -262,6 +276,31 @@ export class LanguageModel {
         return lora;
     }
 
+    /**
+     * @param {any} examples
+     * @param {any} [given]
+     */
+    async tune(examples, given) {
+        const { source = this.#source, signal, threads = this.#options.threads, ...options } = check.options(given, TUNE);
+        const list = examplesOf(examples);
+        this.#used();
+        requireSource(source);
+        const { controller, unlink } = linked(signal);
+        this.#tunings.add(controller);
+        try {
+            const found = await learned(source, { ...this.#options, threads }, list, { ...options, signal: controller.signal });
+            const lora = new TunedLora(this.#current, found, this.#loras);
+            await lora.renew(this.#used());
+            return lora;
+        } catch (error) {
+            this.#used();
+            throw error;
+        } finally {
+            unlink();
+            this.#tunings.delete(controller);
+        }
+    }
+
     /** @param {any} [options] */
     async session(options) {
         const { lora } = check.options(options, SESSION);
@@ -352,6 +391,7 @@ export class LanguageModel {
     dispose() {
         if (!this.#disposed) {
             this.#disposed = true;
+            this.#tunings.forEach((controller) => controller.abort());
             this.#current.engine.dispose();
         }
     }
@@ -364,7 +404,7 @@ export class LanguageModel {
     static {
         traceAll(this, ['load', 'inspect', 'cached', 'evict']);
         traceAll(this.prototype, [
-            'reload', 'loadLora', 'session', 'loadSession', 'embed', 'rank', 'tokenize', 'detokenize', 'explain',
+            'reload', 'loadLora', 'tune', 'session', 'loadSession', 'embed', 'rank', 'tokenize', 'detokenize', 'explain',
             'memoryBytes',
         ]);
     }

@@ -7,6 +7,9 @@ import { RelampagoError } from '../common/error.js';
 
 export const engine = new Engine();
 
+/** The methods that send pieces before they end. */
+const PUSHING = ['generate', 'tune'];
+
 /**
  * The methods that a page calls, by their names.
  * @type {Record<string, any>}
@@ -15,7 +18,7 @@ const methods = engine;
 
 onmessage = async ({ data: [call, method, ...values] }) => {
     try {
-        if (method === 'generate') {
+        if (PUSHING.includes(method)) {
             values.push((/** @type {Piece} */ piece) => postMessage([call, undefined, undefined, piece]));
         }
         const result = await methods[method](...values);

@@ -6,7 +6,7 @@ import { Engine } from './engine.js';
 import { host } from './host.js';
 import { kindOf } from './http.js';
 import { coreCount, obstacle, reasonForOne, sharedMemory } from '../common/shared_memory.js';
-import { compiled, compiledShared } from './module.js';
+import { compiled, compiledShared, compiledTune, compiledTuneShared } from './module.js';
 import { open, partsOf } from './source.js';
 import { PIECE, split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
@@ -18,6 +18,7 @@ import { WorkerEngine } from './worker_engine.js';
  * @typedef {{ count: number, module: WebAssembly.Module, memory: WebAssembly.Memory }} Shared what workers share
  * @typedef {{
  *     cache?: boolean, signal?: AbortSignal, onProgress?: OnProgress, onOpen?: () => void, options: any, arriving?: any,
+ *     isTuning?: boolean,
  * }} Moving
  * @typedef {{ isOnGpu: boolean }} State whether matrices go to a GPU as they arrive
  * @typedef {() => void} Stop a function that throws where the caller has aborted
@@ -27,20 +28,21 @@ import { WorkerEngine } from './worker_engine.js';
 const HEAD = 8 * PIECE;
 
 /**
- * Loads a model; returns its engine and its `info`. `onOpen` is called once the first file is open.
+ * Loads a model; returns its engine and its `info`. `onOpen` is called once the first file is open. With `isTuning` workers
+ * have the module that tunes.
  * @param {any} source
  * @param {any} options
  */
 export async function start(source, options) {
-    const { cache, device = 'auto', signal, onProgress, onOpen, contextLength, cacheType, worker, threads } = options;
+    const { cache, device = 'auto', signal, onProgress, onOpen, contextLength, cacheType, worker, threads, isTuning } = options;
     const stop = () => check.unaborted(signal);
     stop();
-    const { shared, alone } = await sharing(worker, threads, device);
+    const { shared, alone } = await sharing(worker, threads, device, isTuning);
     /** @type {AnyEngine} */
-    const engine = worker ? new WorkerEngine(shared) : new Engine();
+    const engine = worker ? new WorkerEngine(shared, isTuning) : new Engine();
     try {
         const options = { contextLength, cacheType, device };
-        const info = await load(engine, partsOf(source), { cache, signal, onProgress, onOpen, options }, stop);
+        const info = await load(engine, partsOf(source), { cache, signal, onProgress, onOpen, isTuning, options }, stop);
         stop();
         return { engine, info: Object.freeze({ ...info, worker, ...threadsOf(engine, info, alone) }) };
     } catch (error) {
@@ -67,9 +69,10 @@ const isForGpu = async (device) => {
  * @param {boolean} worker
  * @param {any} threads
  * @param {string} device
+ * @param {boolean} [isTuning] whether they have the module that tunes
  * @returns {Promise<{ shared?: Shared, alone?: string }>}
  */
-async function sharing(worker, threads = worker ? 'auto' : 1, device) {
+async function sharing(worker, threads = worker ? 'auto' : 1, device, isTuning) {
     const count = threads === 'auto' ? coreCount(host.threads) : threads;
     const alone = count === 1 ? reasonForOne(threads) : worker ? obstacle() : 'the model runs in the calling thread';
     if (alone) {
@@ -79,7 +82,7 @@ async function sharing(worker, threads = worker ? 'auto' : 1, device) {
         return { alone: 'a GPU computes' };
     }
     try {
-        return { shared: { count, module: await compiledShared(), memory: sharedMemory() } };
+        return { shared: { count, module: await (isTuning ? compiledTuneShared() : compiledShared()), memory: sharedMemory() } };
     } catch (/** @type {any} */ error) {
         if (threads !== 'auto') {
             throw error;
@@ -154,9 +157,9 @@ async function onSimd(engine, sources, moving, refusal, stop) {
  * @param {Stop} stop
  */
 async function attempt(engine, sources, moving, state, stop) {
-    const { options } = moving;
-    // A model that is split has to be whole.
-    const arriving = sources.length === 1 && options.device !== 'simd' ? options : undefined;
+    const { options, isTuning } = moving;
+    // A model that is split has to be whole, and so has one that is tuned.
+    const arriving = sources.length === 1 && options.device !== 'simd' && !isTuning ? options : undefined;
     const origin = await move(engine, sources, { ...moving, arriving }, state, stop);
     if (await engine.finish()) {
         await startChat(engine);
@@ -204,7 +207,7 @@ async function movePart(engine, source, options, state, stop) {
         if (state) {
             stop();
             options.onOpen?.();
-            const module = engine.isSharing ? undefined : await compiled();
+            const module = engine.isSharing ? undefined : await (options.isTuning ? compiledTune() : compiled());
             state.isOnGpu = await engine.start(module, file.size, options.arriving);
         } else {
             await engine.addPart(file.size);

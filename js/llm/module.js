@@ -48,8 +48,20 @@ const sharedUrl = moduleFor(() => ({
     simd128: new URL('./relampago_shared_simd128.wasm', import.meta.url),
 }));
 
+/** The module that runs models and tunes them, for one thread and for workers that share its memory. */
+const tuneUrl = moduleFor(() => ({
+    relaxed: new URL('./relampago_tune_relaxed.wasm', import.meta.url),
+    simd128: new URL('./relampago_tune_simd128.wasm', import.meta.url),
+}));
+const tuneSharedUrl = moduleFor(() => ({
+    relaxed: new URL('./relampago_tune_shared_relaxed.wasm', import.meta.url),
+    simd128: new URL('./relampago_tune_shared_simd128.wasm', import.meta.url),
+}));
+
 const models = once(moduleUrl);
 const sharing = once(sharedUrl);
+const tune = once(tuneUrl);
+const tuneSharing = once(tuneSharedUrl);
 const chat = once(chatModuleUrl);
 
 /** The module that runs models. */
@@ -57,6 +69,12 @@ export const { compiled } = models;
 
 /** The module that runs models by workers that share its memory. */
 export const { compiled: compiledShared } = sharing;
+
+/** The module that tunes. */
+export const { compiled: compiledTune } = tune;
+
+/** The module that tunes by workers that share its memory. */
+export const { compiled: compiledTuneShared } = tuneSharing;
 
 /** The module of chat templates and JSON schemas. */
 export const { compiled: compiledChat } = chat;

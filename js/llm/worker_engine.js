@@ -21,6 +21,10 @@ const spawn = () => host.startWorker?.('./llm_worker.js')
     ?? new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
 const spawnSharing = () => host.startWorker?.('./llm_threads.js')
     ?? new Worker(new URL('./llm_threads.js', import.meta.url), { type: 'module' });
+const spawnTuning = () => host.startWorker?.('./tune_worker.js')
+    ?? new Worker(new URL('./tune_worker.js', import.meta.url), { type: 'module' });
+const spawnTuningSharing = () => host.startWorker?.('./tune_threads.js')
+    ?? new Worker(new URL('./tune_threads.js', import.meta.url), { type: 'module' });
 
 /** @implements {AnyEngine} */
 export class WorkerEngine {
@@ -35,6 +39,7 @@ export class WorkerEngine {
     #workers = [];
     /** What workers share; undefined if there is one worker. */
     #shared;
+    #spawnSharing;
     /** @type {Map<number, Waiting>} */
     #waiting = new Map();
     #calls = 0;
@@ -48,13 +53,15 @@ export class WorkerEngine {
     #spares = [];
 
     /**
-     * With `shared`, models on SIMD run in `count` workers that share a memory.
+     * With `shared`, models on SIMD run in `count` workers that share a memory. With `isTuning`, workers can tune.
      * @param {Shared} [shared]
+     * @param {boolean} [isTuning]
      */
-    constructor(shared) {
+    constructor(shared, isTuning) {
         this.#shared = shared;
+        this.#spawnSharing = isTuning ? spawnTuningSharing : spawnSharing;
         try {
-            this.#add(shared ? spawnSharing : spawn);
+            this.#add(shared ? this.#spawnSharing : isTuning ? spawnTuning : spawn);
         } catch (/** @type {any} */ error) {
             throw unsupported(error.message);
         }
@@ -110,7 +117,7 @@ export class WorkerEngine {
      * @param {Shared} shared
      */
     async #gather({ count, module, memory }) {
-        const others = Array.from({ length: count - 1 }, () => this.#add(spawnSharing));
+        const others = Array.from({ length: count - 1 }, () => this.#add(this.#spawnSharing));
         await Promise.all(this.#workers.map((worker) => this.#ask(worker, 'share', [module, memory])));
         await Promise.all(others.map((worker) => this.#ask(worker, 'follow', [])));
         await this.#call('lead', [count]);
@@ -238,6 +245,16 @@ export class WorkerEngine {
      */
     generate(number, request, push) {
         return this.#call('generate', [number, request], { push });
+    }
+
+    /**
+     * @param {number} number
+     * @param {string[]} examples
+     * @param {any} options
+     * @param {(progress: any) => void} push
+     */
+    tune(number, examples, options, push) {
+        return this.#call('tune', [number, examples, options], { push });
     }
 
     /**

@@ -56,6 +56,8 @@ export interface Model extends Answering {
     tokensToRank(query: string, text: string, options: any): Uint32Array;
     rank(pairs: Uint32Array[], isCancelled: () => boolean): Promise<Float32Array>;
     session(saved: Uint8Array | undefined, lora: number[]): Promise<Session>;
+    /** Of modules that tune: `onStep` gets the progress, and returns whether to end. */
+    tune(examples: string[], options: any, onStep: (progress: any) => boolean): Promise<any>;
 }
 
 export interface Session extends Answering {
