@@ -3,7 +3,7 @@
 import load, { DeviceBuffer, GpuDevice } from '#computing';
 import { buffersOf } from './buffers.js';
 
-/** @import { BatchExecutor, ProgramExecutor } from '../executors.js' */
+/** @import { BatchExecutor, DeviceExecutor, ProgramExecutor } from '../executors.js' */
 
 /**
  * What the page knows by the number 0.
@@ -59,11 +59,15 @@ function setArguments(program, args) {
 }
 
 /**
- * Calls that give the module's methods their arguments in another order, since objects come before values in a message.
+ * Calls that are several in the module, or have another order of arguments: objects come before values in a message.
  * @type {Record<string, (object: any, ...values: any[]) => unknown>}
  */
 const CALLS = {
     record: (/** @type {BatchExecutor} */ batch, ids, index, parameters) => batch.record(index, [...ids, ...parameters]),
+
+    /** On SIMD a promise of the module's would take longer than a small operation. */
+    runOp: (/** @type {DeviceExecutor} */ device, index, values) =>
+        device.runNow(index, values, undefined) ?? device.runOp(index, values, undefined),
 
     async read(/** @type {ProgramExecutor} */ program, args) {
         const now = program.readNow(args, undefined);
