@@ -54,7 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = LanguageModel::load(model, load)?;
     let lines = std::fs::read_to_string(examples)?;
     let lines = lines.lines().filter(|line| !line.trim().is_empty());
-    let examples = lines.map(example).collect::<Result<Vec<_>, _>>()?;
+    let examples = lines
+        .map(TuneExample::from_json)
+        .collect::<Result<Vec<_>, _>>()?;
     let tuned = model.tune(&examples, options.with_on_step(print))?;
     if let Some(path) = out {
         std::fs::write(path, tuned.to_gguf()?)?;
@@ -81,23 +83,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     Ok(())
-}
-
-/// Reads a line of the file.
-fn example(line: &str) -> Result<TuneExample, Box<dyn Error>> {
-    let line: serde_json::Value = serde_json::from_str(line)?;
-    if let Some(text) = line["text"].as_str() {
-        return Ok(text.into());
-    }
-    let messages = line["messages"]
-        .as_array()
-        .ok_or("no `messages` or `text`")?;
-    let message = |message: &serde_json::Value| {
-        let part = |key: &str| message[key].as_str().ok_or(format!("no `{key}`"));
-        Ok::<_, String>(Message::new(part("role")?, part("content")?))
-    };
-    let messages: Vec<Message> = messages.iter().map(message).collect::<Result<_, _>>()?;
-    Ok(messages.into())
 }
 
 fn print(progress: &Progress) -> ControlFlow<()> {

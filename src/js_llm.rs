@@ -6,13 +6,13 @@
 //! The files:
 //!
 //! - `arriving_model` sends matrices to a GPU as they arrive, `lent` gives a model's and sessions' tokens to an answer
-//!   and back.
+//!   and back. `tune` is in the module that tunes, which has all of this module as well.
 //! - Its scripts are in `/js/llm/`: `language_model` is the public class, `engine` runs the module in this thread or in
 //!   `llm_worker`, `chat_module` replaces an instance of the second module that a trap ended, `arrival` finds the end
 //!   of a file's metadata and gives the rest to a GPU, `worker_engine` is the proxy of a module in a worker, `source`
 //!   opens files, `inspection` reads the metadata at their beginnings, `remote_file` is a file on a server,
 //!   `remote_range` a part of one, `cached_model` the copy in the browser, `remote_model` joins parts from the server
-//!   and the copy.
+//!   and the copy, `tuning` starts the module that tunes, in a worker of its own.
 
 // wasm-bindgen exports public items, and passes handles by value.
 #![allow(unreachable_pub, clippy::needless_pass_by_value)]
@@ -26,6 +26,8 @@ mod model;
 mod model_bytes;
 mod quantized_matrix;
 mod session;
+#[cfg(feature = "js-tune")]
+mod tune;
 
 use wasm_bindgen::prelude::*;
 

@@ -26,7 +26,7 @@
 //! - `stream`: answers of language models as a `futures_core::Stream`, by `Generation::into_stream`.
 //! - `serde`: `Serialize` and `Deserialize` for messages, options and results of language models, and for [`Backend`].
 //!
-//! `js`, `js-llm`, `js-chat`, `js-numeric`, `js-ptx`, `js-train` and `llm-core` are for the npm package.
+//! `js`, `js-llm`, `js-tune`, `js-chat`, `js-numeric`, `js-ptx`, `js-train` and `llm-core` are for the npm package.
 //!
 //! # WebAssembly
 //!

@@ -393,6 +393,7 @@ fn generation_takes_the_likeliest_tokens() {
             "adapted": model.complete("hello", with_lora).unwrap().text().unwrap(),
             "vector": vector[0],
             "logits": model.session().unwrap().prefill(&prompt).unwrap(),
+            "tuned": tune::for_package(&model),
         });
         let json = json.to_string();
         std::fs::write(format!("{folder}/tiny-lora.gguf"), adapter).unwrap();

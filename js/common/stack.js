@@ -17,6 +17,19 @@ export const entered = (entry, f) => {
 };
 
 /**
+ * Returns an object whose `stack`, where the engine can cut one, begins where the function `entry` was called. V8 writes the
+ * text when it is read.
+ * @param {Function} entry
+ * @returns {{ stack?: string }}
+ */
+export const stackAbove = (entry) => {
+    /** @type {{ stack?: string }} */
+    const here = {};
+    Error.captureStackTrace?.(here, entry);
+    return here;
+};
+
+/**
  * Returns a method that returns a promise; where that rejects, the error's stack begins where the method was called.
  * @template {(...values: any[]) => Promise<any>} Method
  * @param {Method} method
@@ -28,11 +41,9 @@ export const traced = (method) => {
      * @param {any[]} values
      */
     const entry = function (...values) {
-        /** @type {{ stack?: string }} */
-        const here = {};
-        Error.captureStackTrace?.(here, entry);
+        const here = stackAbove(entry);
         return method.apply(this, values).catch((error) => {
-            throw movedTo(here.stack, error);
+            throw movedTo(here, error);
         });
     };
     return /** @type {Method} */ (entry);
@@ -47,10 +58,10 @@ export const traceAll = (owner, names) => names.forEach((name) => (owner[name] =
 
 /**
  * Gives an error the lines of another stack.
- * @param {string | undefined} stack
+ * @param {{ stack?: string }} here
  * @param {any} error
  */
-const movedTo = (stack, error) => {
+export const movedTo = ({ stack }, error) => {
     const lines = stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
     if (lines.length > 0 && typeof error?.code === 'string') {
         error.stack = [`${error.name}: ${error.message}`, ...lines].join('\n');

@@ -4,8 +4,17 @@ import { startChat } from './chat.js';
 import * as check from './check.js';
 import { RelampagoError } from '../common/error.js';
 import { Generation } from './generation.js';
+import { jsonOf } from './json.js';
 
-/** The checks of options for the answers of models and of sessions. */
+/**
+ * @import { AnyEngine, Current, Piece } from './engines.js'
+ * @import { Check } from './check.js'
+ */
+
+/**
+ * The checks of options for the answers of models and of sessions.
+ * @type {Record<string, Check>}
+ */
 export const ANSWER = {
     max_tokens: check.count,
     max_completion_tokens: check.count,
@@ -38,20 +47,34 @@ const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
 /** The largest number of characters of a schema that an error shows. */
 const SHOWN = 200;
 
-/** An error that shows only the beginning of a long schema. */
+/**
+ * An error that shows only the beginning of a long schema.
+ * @param {any} error
+ * @param {string} schema
+ */
 const shortened = (error, schema) => {
     const isLong = schema.length > SHOWN && error.message.includes(schema);
     return isLong ? new RelampagoError(error.code, error.message.replace(schema, () => `${schema.slice(0, SHOWN)}…`)) : error;
 };
 
-/** The request of a conversation for the module of templates: the messages and the options that it needs, as JSON. */
+/**
+ * The request of a conversation for the module of templates: the messages and the options that it needs, as JSON.
+ * @param {any[]} messages
+ * @param {any} options
+ */
 function conversation(messages, { tools, tool_choice, parallel_tool_calls, tool_format, chat_template_kwargs, json_schema, seed }) {
     const options = { tools, tool_choice, parallel_tool_calls, tool_format, chat_template_kwargs, json_schema, seed };
-    // Halves of characters, which JSON has as escapes, are no text elsewhere.
-    return JSON.stringify({ messages, ...options }).replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (part) => (part[1] === 'u' ? '\ufffd' : part));
+    return jsonOf({ messages, ...options });
 }
 
-/** Generates on an engine. Before that, it loads the module that JSON schemas and calls need. */
+/**
+ * Generates on an engine. Before that, it loads the module that JSON schemas and calls need.
+ * @param {AnyEngine} engine
+ * @param {number} number
+ * @param {any} request
+ * @param {(piece: Piece) => void} push
+ * @returns {Promise<string | undefined>}
+ */
 export async function generated(engine, number, { messages, ...request }, push) {
     const schema = request.options.json_schema;
     if (messages) {
@@ -66,7 +89,10 @@ export async function generated(engine, number, { messages, ...request }, push) 
     });
 }
 
-/** Refuses functions for a text, which has no calls. */
+/**
+ * Refuses functions for a text, which has no calls.
+ * @param {any} options
+ */
 export function checkText({ tools }) {
     if (tools?.length > 0) {
         throw check.invalid('tools', tools, 'left out: a text has no calls, a conversation does');
@@ -77,6 +103,10 @@ export function checkText({ tools }) {
  * Returns an answer with checked options. `current` has the engine and counts its requests; `generate` begins to generate
  * with the request's number, the engine's options, and a function for pieces. `keep` keeps the objects that the answer
  * uses, and returns a function that releases them.
+ * @param {Current} current
+ * @param {any} options
+ * @param {(number: number, options: any, push: (piece: Piece) => void) => Promise<string | undefined>} generate
+ * @param {() => () => void} [keep]
  */
 export function answer(current, { signal, stream: _, max_completion_tokens, ...options }, generate, keep = () => () => {}) {
     if (max_completion_tokens !== undefined && options.max_tokens !== undefined) {

@@ -4,17 +4,29 @@ import { host } from './host.js';
 import { isSameFile } from './http.js';
 import { hasRoom, lockModel, modelsFolder, nameOf, readFolder, sizeOf, writeDescription, writePart } from './opfs.js';
 
+/**
+ * @import { Version } from './http.js'
+ * @import { Description, Parts } from './opfs.js'
+ */
+
 /** The copy of one model: absent, partial or complete. Nobody else has it open. */
 export class CachedModel {
     #models;
     #name;
-    #folder;
-    #description;
-    #parts = new Map();
     #unlock;
+    /** @type {FileSystemDirectoryHandle | undefined} */
+    #folder;
+    /** @type {Description | undefined} */
+    #description;
+    /** @type {Parts} */
+    #parts = new Map();
     #failed = false;
 
-    /** Waits until no other loader has the model open. Returns undefined if models cannot be cached. */
+    /**
+     * Waits until no other loader has the model open. Returns undefined if models cannot be cached.
+     * @param {string} url
+     * @param {AbortSignal} [signal]
+     */
     static async open(url, signal) {
         try {
             const models = await modelsFolder({ create: true });
@@ -27,13 +39,26 @@ export class CachedModel {
         }
     }
 
+    /**
+     * @param {FileSystemDirectoryHandle} models
+     * @param {string} name
+     * @param {AbortSignal | undefined} signal
+     */
     static async #openIn(models, name, signal) {
-        const model = new CachedModel();
-        model.#models = models;
-        model.#name = name;
-        model.#unlock = await lockModel(name, signal);
+        const model = new CachedModel(models, name, await lockModel(name, signal));
         await model.#read().catch(() => {}); // There is none, or what there is will be replaced.
         return model;
+    }
+
+    /**
+     * @param {FileSystemDirectoryHandle} models
+     * @param {string} name
+     * @param {() => void} unlock
+     */
+    constructor(models, name, unlock) {
+        this.#models = models;
+        this.#name = name;
+        this.#unlock = unlock;
     }
 
     async #read() {
@@ -45,7 +70,8 @@ export class CachedModel {
     }
 
     get isComplete() {
-        return !this.#failed && this.#description?.size > 0 && sizeOf(this.#parts) === this.#description.size;
+        const size = this.#description?.size ?? 0;
+        return !this.#failed && size > 0 && sizeOf(this.#parts) === size;
     }
 
     /** The file that this is a copy of, as `connect` describes files, and the bytes of each part but the last one. */
@@ -53,7 +79,10 @@ export class CachedModel {
         return this.#description;
     }
 
-    /** Prepares for a file: only parts of the same version stay. Returns whether it can and may be cached. */
+    /**
+     * Prepares for a file: only parts of the same version stay. Returns whether it can and may be cached.
+     * @param {Version & { url: string, partBytes?: number }} file
+     */
     async begin(file) {
         if (file.version === undefined) {
             return false; // The next load could not find out whether the copy is current.
@@ -76,6 +105,7 @@ export class CachedModel {
         }
     }
 
+    /** @param {Version & { url: string, partBytes?: number }} file */
     async #describe({ url, size, version, partBytes = host.download.partBytes }) {
         const description = { url, size, version, partBytes };
         this.#folder = await this.#models.getDirectoryHandle(this.#name, { create: true });
@@ -83,22 +113,36 @@ export class CachedModel {
         this.#description = description;
     }
 
-    /** Returns the bytes of a part, if it is there. */
+    /**
+     * Returns the bytes of a part, if it is there.
+     * @param {number} index
+     * @param {number} length
+     */
     async read(index, length) {
         const part = this.#parts.get(index);
         return part?.size === length ? part.arrayBuffer().then((bytes) => new Uint8Array(bytes), () => {}) : undefined;
     }
 
-    /** Stores a part. If that fails, as beyond the quota, the model loads without a copy. */
+    /**
+     * Stores a part. If that fails, as beyond the quota, the model loads without a copy.
+     * @param {number} index
+     * @param {Uint8Array<ArrayBuffer>} bytes
+     */
     async save(index, bytes) {
-        await this.#attempt(async () => this.#parts.set(index, await writePart(this.#folder, index, bytes)));
+        const folder = /** @type {FileSystemDirectoryHandle} */ (this.#folder);
+        await this.#attempt(async () => this.#parts.set(index, await writePart(folder, index, bytes)));
     }
 
-    /** Stores the size of a file where it was not known before. */
+    /**
+     * Stores the size of a file where it was not known before.
+     * @param {number} size
+     */
     async finish(size) {
-        await this.#attempt(async () => this.#description.size || (await this.#describe({ ...this.#description, size })));
+        const description = /** @type {Description} */ (this.#description);
+        await this.#attempt(async () => description.size || (await this.#describe({ ...description, size })));
     }
 
+    /** @param {() => Promise<unknown>} work */
     async #attempt(work) {
         try {
             if (!this.#failed) {

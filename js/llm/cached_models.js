@@ -6,7 +6,8 @@ import { lockModel, modelsFolder, nameOf, readFolder, sizeOf } from './opfs.js';
 export async function cachedModels() {
     const models = await modelsFolder();
     const found = [];
-    for await (const folder of models?.values() ?? []) {
+    for await (const entry of models?.values() ?? []) {
+        const folder = /** @type {FileSystemDirectoryHandle} */ (entry);
         const read = await readFolder(folder).catch(() => {}); // Another tab may have removed it.
         if (read) {
             const { url, size } = read.description;
@@ -17,7 +18,10 @@ export async function cachedModels() {
     return found;
 }
 
-/** Removes a model when no load of it is running. Returns whether there was one. */
+/**
+ * Removes a model when no load of it is running. Returns whether there was one.
+ * @param {string} url
+ */
 export async function evict(url) {
     const models = await modelsFolder();
     if (!models) {
@@ -28,7 +32,7 @@ export async function evict(url) {
     try {
         await models.removeEntry(name, { recursive: true });
         return true;
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
         if (error.name === 'NotFoundError') {
             return false;
         }

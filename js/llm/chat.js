@@ -5,10 +5,18 @@ import { compiledChat } from './module.js';
 /** The key of the chat template in a file's metadata. */
 const KEY = 'tokenizer.chat_template';
 
-/** The engines that have the module, or will. */
+/** @import { AnyEngine } from './engines.js' */
+
+/**
+ * The engines that have the module, or will.
+ * @type {WeakMap<AnyEngine, Promise<void>>}
+ */
 const started = new WeakMap();
 
-/** Gives an engine the module, once. */
+/**
+ * Gives an engine the module, once.
+ * @param {AnyEngine} engine
+ */
 export async function startChat(engine) {
     const starting = started.get(engine) ?? compiledChat().then((module) => engine.startChat(module));
     started.set(engine, starting);
@@ -20,7 +28,10 @@ export async function startChat(engine) {
     }
 }
 
-/** Begins to load the module if a piece of a file says that it will be needed; returns whether it does. */
+/**
+ * Begins to load the module if a piece of a file says that it will be needed; returns whether it does.
+ * @param {Uint8Array} piece
+ */
 export function foresee(piece) {
     const isNeeded = new TextDecoder('latin1').decode(piece).includes(KEY);
     isNeeded && compiledChat().catch(() => {}); // The model's engine asks for it again.

@@ -3,15 +3,28 @@
 import { RelampagoError } from '../common/error.js';
 import { requireNames, shown } from '../common/options.js';
 
+/**
+ * @param {string} what
+ * @param {any} value
+ * @param {string} requirement
+ */
 export const invalid = (what, value, requirement) =>
     new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
 
-/** Refuses options that do not exist; `checks` has a function for each one that does. */
+/** @typedef {(value: any, what: string) => any} Check a function that returns an argument's value, or throws */
+
+/**
+ * Refuses options that do not exist; `checks` has a function for each one that does.
+ * @param {any} given
+ * @param {Record<string, Check>} checks
+ * @returns {Record<string, any>}
+ */
 export function options(given, checks) {
     if (given === undefined) {
         return {};
     }
     requireNames(given, Object.keys(checks));
+    /** @type {Record<string, any>} */
     const checked = {};
     for (const name of Object.keys(given)) {
         if (given[name] !== undefined) {
@@ -21,14 +34,24 @@ export function options(given, checks) {
     return checked;
 }
 
-/** Refuses the call of a constructor that has no engine, which is a user's. */
+/**
+ * Refuses the call of a constructor that has no engine, which is a user's.
+ * @param {any} engine
+ * @param {string} what
+ * @param {string} method
+ */
 export function made(engine, what, method) {
     if (!engine) {
         throw new RelampagoError('UNSUPPORTED', `${what} are made by ${method}`);
     }
 }
 
-const check = (valid, requirement) => (value, what) => {
+/**
+ * @param {(value: any) => boolean} valid
+ * @param {string} requirement
+ * @returns {Check}
+ */
+const check = (valid, requirement) => (/** @type {any} */ value, /** @type {string} */ what) => {
     if (!valid(value)) {
         throw invalid(what, value, requirement);
     }
@@ -50,13 +73,19 @@ export const threads = check(
 export const seed = check((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number from 0 to 2^53 - 1');
 export const abortSignal = check((value) => typeof value?.aborted === 'boolean', 'an AbortSignal');
 
-/** One of some names. */
+/**
+ * One of some names.
+ * @param {...string} names
+ */
 export const oneOf = (...names) => {
     const quoted = names.map((name) => `'${name}'`);
     return check((value) => names.includes(value), `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`);
 };
 
-/** Token ids. */
+/**
+ * Token ids.
+ * @param {any} list
+ */
 export function tokens(list, what = 'tokens') {
     if (typeof list?.length !== 'number' || typeof list === 'string') {
         throw invalid(what, list, 'an array of token ids');
@@ -68,7 +97,11 @@ export function tokens(list, what = 'tokens') {
     }
 }
 
-/** Biases by token id, as pairs. */
+/**
+ * Biases by token id, as pairs.
+ * @param {any} object
+ * @param {string} what
+ */
 export function biases(object, what) {
     if (Object(object) !== object || Array.isArray(object)) {
         throw invalid(what, object, 'an object of numbers by token id');
@@ -81,12 +114,16 @@ export function biases(object, what) {
     });
 }
 
-/** An object as JSON; functions, and objects whose `toJSON` says so, have none. */
+/**
+ * An object as JSON; functions, and objects whose `toJSON` says so, have none.
+ * @param {any} object
+ * @param {string} what
+ */
 function json(object, what) {
     let text;
     try {
         text = JSON.stringify(object);
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
         throw new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is no JSON: ${error.message}`, error);
     }
     if (text === undefined) {
@@ -95,9 +132,13 @@ function json(object, what) {
     return text;
 }
 
-/** The schema, as JSON, of OpenAI's `response_format`; undefined for text. */
+/**
+ * The schema, as JSON, of OpenAI's `response_format`; undefined for text.
+ * @param {any} format
+ * @param {string} what
+ */
 export function responseFormat(format, what) {
-    const only = (...names) => requireNames(format, ['type', ...names], `\`${what}\`: `);
+    const only = (/** @type {string[]} */ ...names) => requireNames(format, ['type', ...names], `\`${what}\`: `);
     switch (format?.type) {
         case 'text':
             return only();
@@ -119,10 +160,20 @@ export function responseFormat(format, what) {
     }
 }
 
-/** Texts: one, or a list. */
+/**
+ * Texts: one, or a list.
+ * @param {any} value
+ * @param {string} what
+ * @returns {string[]}
+ */
 export const texts = (value, what) => (Array.isArray(value) ? value : [value]).map((each, i) => text(each, `${what}[${i}]`));
 
-/** Stop strings: one, or a list. */
+/**
+ * Stop strings: one, or a list.
+ * @param {any} value
+ * @param {string} what
+ * @returns {string[]}
+ */
 export const stops = (value, what) => (Array.isArray(value) ? value : [value]).map((each) => text(each, what));
 
 const textOrParts = check((value) => typeof value === 'string', 'a string or an array of text parts');
@@ -131,6 +182,8 @@ const textType = check((value) => value === 'text', "'text', the only type of pa
 /**
  * The text of a message as OpenAI's API has it: a string, parts of which all are texts, or null of an assistant, whose
  * content may be nothing but calls of tools.
+ * @param {any} message
+ * @param {string} what
  */
 function content({ role, content: given, tool_calls }, what) {
     if (role === 'assistant' && (given === null || (given === undefined && tool_calls))) {
@@ -146,7 +199,10 @@ function content({ role, content: given, tool_calls }, what) {
     return parts.join('');
 }
 
-/** Messages with the properties that templates may use. Rust checks calls. */
+/**
+ * Messages with the properties that templates may use. Rust checks calls.
+ * @param {any} list
+ */
 export function messages(list) {
     if (!Array.isArray(list)) {
         throw invalid('messages', list, 'an array of messages');
@@ -156,6 +212,7 @@ export function messages(list) {
     }
     return list.map((message, i) => {
         const what = `messages[${i}]`;
+        /** @type {Record<string, any>} */
         const checked = { role: text(message?.role, `${what}.role`), content: content(message, `${what}.content`) };
         for (const name of ['tool_call_id', 'reasoning_content']) {
             message[name] == null || (checked[name] = text(message[name], `${what}.${name}`));
@@ -165,10 +222,20 @@ export function messages(list) {
     });
 }
 
-/** A copy of an object that JSON can have. Rust checks what it has. */
+/**
+ * A copy of an object that JSON can have. Rust checks what it has.
+ * @param {any} value
+ * @param {string} what
+ */
 export const plain = (value, what) => JSON.parse(json(value, what));
 
-/** Calls `work`. If it throws a `TypeError`, since the buffer of `value` is detached, throws a typed error instead. */
+/**
+ * Calls `work`. If it throws a `TypeError`, since the buffer of `value` is detached, throws a typed error instead.
+ * @template T
+ * @param {any} value
+ * @param {string} what
+ * @param {() => T} work
+ */
 function within(value, what, work) {
     try {
         return work();
@@ -177,13 +244,21 @@ function within(value, what, work) {
     }
 }
 
-/** The bytes of a buffer or a view. */
+/**
+ * The bytes of a buffer or a view.
+ * @param {any} value
+ * @param {string} what
+ */
 export const view = (value, what) =>
     within(value, what, () => (ArrayBuffer.isView(value)
         ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
         : new Uint8Array(value)));
 
-/** A copy of bytes, which the caller may change or transfer while a call waits for its turn. */
+/**
+ * A copy of bytes, which the caller may change or transfer while a call waits for its turn.
+ * @param {any} value
+ * @param {string} what
+ */
 export function bytes(value, what) {
     if (!ArrayBuffer.isView(value) && !(value instanceof ArrayBuffer)) {
         throw invalid(what, value, 'an ArrayBuffer or a Uint8Array');
@@ -191,7 +266,12 @@ export function bytes(value, what) {
     return view(value, what).slice();
 }
 
-/** A copy of a Float32Array of `length` values. */
+/**
+ * A copy of a Float32Array of `length` values.
+ * @param {any} value
+ * @param {number} length
+ * @param {string} what
+ */
 export function floats(value, length, what) {
     if (!(value instanceof Float32Array)) {
         throw invalid(what, value, 'a Float32Array');
@@ -203,13 +283,17 @@ export function floats(value, length, what) {
     return within(value, what, () => new Float32Array(value));
 }
 
-/** Throws if a signal has aborted. */
+/**
+ * Throws if a signal has aborted.
+ * @param {AbortSignal} [signal]
+ */
 export const unaborted = (signal) => {
     if (signal?.aborted) {
         throw aborted(signal);
     }
 };
 
+/** @param {AbortSignal} [signal] */
 export const aborted = (signal) => new RelampagoError('ABORTED', 'aborted by the caller', signal?.reason);
 
 export const disposed = (what = 'LanguageModel') =>

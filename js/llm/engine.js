@@ -7,14 +7,29 @@ import { aborted, disposed } from './check.js';
 import { RelampagoError } from '../common/error.js';
 import { pause } from '../common/pause.js';
 
-/** The module stops where it would otherwise go on with wrong data; then nothing of it is usable. */
+/**
+ * @import { Generation, Model, ModelFile, QuantizedMatrix, Session } from '#llm'
+ * @import { Delta, TokenLogprobs } from '../types/llm/index.js'
+ * @import { AnswerRequest, AnyEngine, Piece } from './engines.js'
+ *
+ * @typedef {Pick<Piece, 'promptTokens' | 'toFirst' | 'sinceFirst'>} Times
+ * @typedef {Session | QuantizedMatrix} Kept what an engine keeps by a number
+ */
+
+/**
+ * The module stops where it would otherwise go on with wrong data; then nothing of it is usable.
+ * @param {any} error
+ */
 const lost = (error) => new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
 
 /**
  * Lists what the module packs: for each token the number of other candidates, and then pairs of an id and its logarithm, of
  * which the first is the token's. `textOf` returns the text of an id.
+ * @param {Float64Array} numbers
+ * @param {(id: number) => string} textOf
  */
 const unpacked = (numbers, textOf) => {
+    /** @type {TokenLogprobs[]} */
     const all = [];
     for (let at = 0; at < numbers.length;) {
         const count = numbers[at++] + 1;
@@ -28,20 +43,35 @@ const unpacked = (numbers, textOf) => {
     return all;
 };
 
-/** Tells the tokens of a session after an answer, unless the module has failed. */
+/**
+ * Tells the tokens of a session after an answer, unless the module has failed.
+ * @param {Session} session
+ * @param {(piece: Piece) => void} push
+ */
 const tellTokens = (session, push) => {
     try {
-        push({ read: session.tokens() });
+        push({ deltas: [], tokens: [], logprobs: [], read: session.tokens() });
     } catch {}
 };
 
-/** The deltas of a piece of text, in OpenAI's form. */
+/**
+ * The deltas of a piece of text, in OpenAI's form.
+ * @param {Generation} generation
+ * @param {string} text
+ * @param {boolean} hasEnded
+ * @returns {Delta[]}
+ */
 const divided = (generation, text, hasEnded) => {
     const lists = generation.divide(text, hasEnded);
     return lists.length > 0 ? lists.flatMap((list) => JSON.parse(list)) : text ? [{ content: text }] : [];
 };
 
-/** Pushes the text that an interrupted answer holds back, so that its text is complete unless the module has failed. */
+/**
+ * Pushes the text that an interrupted answer holds back, so that its text is complete unless the module has failed.
+ * @param {Generation} generation
+ * @param {Times | undefined} times
+ * @param {(piece: Piece) => void} push
+ */
 const pushRest = (generation, times, push) => {
     try {
         const text = generation.rest();
@@ -50,7 +80,22 @@ const pushRest = (generation, times, push) => {
     } catch {}
 };
 
-/** Frees something of the module, which after a trap may still count it as used: then nothing of it is usable. */
+/**
+ * Returns what an earlier call has made for the present one.
+ * @template T
+ * @param {T | undefined} value
+ */
+const needed = (value) => {
+    if (value === undefined) {
+        throw new TypeError('a call came before those that it needs');
+    }
+    return value;
+};
+
+/**
+ * Frees something of the module, which after a trap may still count it as used: then nothing of it is usable.
+ * @param {{ free(): unknown } | undefined} one
+ */
 const release = (one) => {
     try {
         return one?.free();
@@ -60,26 +105,45 @@ const release = (one) => {
 export class Engine {
     /** Pieces that are being written: a piece may be of a buffer that the next one is read into. */
     mostPieces = 1;
+    /** @type {WebAssembly.Memory | undefined} */
     #memory;
+    /** @type {ModelBytes | undefined} */
     #bytes;
+    /** @type {ModelFile | undefined} */
     #file;
-    /** The file, if its matrices go to a GPU as they arrive. */
+    /**
+     * The file, if its matrices go to a GPU as they arrive.
+     * @type {Arrival | undefined}
+     */
     #arrival;
-    #model;
+    /** @type {Model | undefined} */
+    #loaded;
     #disposed = false;
-    /** The error of a module that failed, which is that of all later calls. */
+    /**
+     * The error of a module that failed, which is that of all later calls.
+     * @type {RelampagoError | undefined}
+     */
     #loss;
-    /** Sessions and matrices by number. */
+    /**
+     * Sessions and matrices by number.
+     * @type {Map<number, Kept>}
+     */
     #sessions = new Map();
+    /** @type {Map<string, Device>} */
     #devices = new Map();
     #numbers = 0;
+    /** @type {Set<number>} */
     #cancelled = new Set();
+    /** @type {Promise<unknown>} */
     #turn = Promise.resolve();
 
     /**
      * Loads the module, and allocates memory for a file. A file that was begun before is dropped. With the options of
      * `open`, whose `device` is `'gpu'` or `'auto'`, matrices go to a GPU as they arrive, for `'auto'` if there is a
      * hardware GPU. Returns whether they do. Rejects with `NO_GPU`, `OUT_OF_MEMORY`.
+     * @param {WebAssembly.Module | undefined} module
+     * @param {number} size
+     * @param {any} [options]
      */
     async start(module, size, options) {
         ({ memory: this.#memory } = await load({ module_or_path: module }));
@@ -94,6 +158,10 @@ export class Engine {
         return false;
     }
 
+    get #model() {
+        return needed(this.#loaded);
+    }
+
     /** Frees the loaded part of a model's file; resolves when that is done. */
     #free() {
         const freed = [this.#bytes, this.#file, this.#arrival].map(release);
@@ -101,36 +169,52 @@ export class Engine {
         return Promise.all(freed);
     }
 
-    /** Loads the module of chat templates and JSON schemas. */
+    /**
+     * Loads the module of chat templates and JSON schemas.
+     * @param {WebAssembly.Module} module
+     */
     async startChat(module) {
         await loadChat({ module_or_path: module });
     }
 
-    /** Allocates memory for another part of a model that is split. */
+    /**
+     * Allocates memory for another part of a model that is split.
+     * @param {number} size
+     */
     addPart(size) {
-        this.#bytes.addPart(size);
+        needed(this.#bytes).addPart(size);
     }
 
-    /** Whether the last part's metadata are complete. */
+    /**
+     * Whether the last part's metadata are complete.
+     * @param {number} size
+     */
     hasHead(size) {
-        return this.#bytes.hasHead(size);
+        return needed(this.#bytes).hasHead(size);
     }
 
-    /** Returns the description of a model, from the beginnings of files of these sizes. */
+    /**
+     * Returns the description of a model, from the beginnings of files of these sizes.
+     * @param {number[]} sizes
+     * @param {any} options
+     */
     inspect(sizes, options) {
-        return this.#bytes.inspect(sizes, options);
+        return needed(this.#bytes).inspect(sizes, options);
     }
 
-    /** Appends a piece of the file. */
+    /**
+     * Appends a piece of the file.
+     * @param {Uint8Array} piece
+     */
     write(piece) {
-        return (this.#arrival ?? this.#bytes).write(piece);
+        return needed(this.#arrival ?? this.#bytes).write(piece);
     }
 
     /** Reads the metadata of the file, which is complete; returns whether it has a chat template. */
     async finish() {
         const bytes = this.#arrival ? await this.#arrival.finish() : this.#bytes;
         if (!bytes) {
-            return this.#arrival.hasChatTemplate();
+            return needed(this.#arrival).hasChatTemplate();
         }
         this.#arrival?.free();
         this.#arrival = this.#bytes = undefined;
@@ -138,24 +222,32 @@ export class Engine {
         return this.#file.hasChatTemplate();
     }
 
-    /** Makes a model of the file; returns its `info`. */
+    /**
+     * Makes a model of the file; returns its `info`.
+     * @param {any} options
+     */
     async open(options) {
         if (this.#arrival) {
-            this.#model = await this.#arrival.open();
+            this.#loaded = await this.#arrival.open();
             this.#free();
             return this.#model.info();
         }
-        const file = this.#file;
+        const file = needed(this.#file);
         this.#file = undefined;
-        this.#model = await file.load(options);
+        this.#loaded = await file.load(options);
         return this.#model.info();
     }
 
+    /**
+     * @param {string} text
+     * @param {boolean} special
+     */
     tokenize(text, special) {
         this.#check();
         return this.#model.tokenize(text, special);
     }
 
+    /** @param {ArrayLike<number>} tokens */
     detokenize(tokens) {
         this.#check();
         return this.#model.detokenize(tokens);
@@ -164,6 +256,9 @@ export class Engine {
     /**
      * One after the other: each needs all of the thread, and the model's memory. Calls that run when the engine is
      * disposed of end with that error, as in a worker.
+     * @template T
+     * @param {() => T | Promise<T>} work
+     * @returns {Promise<T>}
      */
     #inTurn(work) {
         const result = this.#turn.then(async () => {
@@ -186,16 +281,41 @@ export class Engine {
         return this.#inTurn(() => this.#model.explain());
     }
 
-    /** Makes an adapter of a file; returns its number and the number of layers that it changes. */
+    /**
+     * Makes an adapter of a file; returns its number and the number of layers that it changes.
+     * @param {Uint8Array} bytes
+     * @param {number | undefined} alpha
+     */
     addLora(bytes, alpha) {
         return this.#inTurn(async () => [...await this.#model.addLora(bytes, alpha)]);
     }
 
+    /** @param {number} number */
     removeLora(number) {
         this.#inTurn(() => this.#model.removeLora(number)).catch(() => {});
     }
 
-    /** A vector for each text; `number` cancels it, as a generation. */
+    /**
+     * Learns an adapter from examples, in a module that tunes; `push` gets the progress of each step. `cancel` ends the
+     * tuning after the step that is running. Returns the adapter's files, its losses and its state.
+     * @param {number} number
+     * @param {string[]} examples
+     * @param {any} options
+     * @param {(progress: any) => void} push
+     */
+    tune(number, examples, options, push) {
+        return this.#inTurn(() => this.#model.tune(examples, options, (progress) => {
+            push(progress);
+            return this.#isCancelled(number);
+        }));
+    }
+
+    /**
+     * A vector for each text; `number` cancels it, as a generation.
+     * @param {number} number
+     * @param {string[]} texts
+     * @param {any} options
+     */
     embed(number, texts, options) {
         return this.#inTurn(async () => {
             const values = await this.#readWhole(
@@ -209,7 +329,13 @@ export class Engine {
         });
     }
 
-    /** The score of each text for a query; `number` cancels it, as a generation. */
+    /**
+     * The score of each text for a query; `number` cancels it, as a generation.
+     * @param {number} number
+     * @param {string} query
+     * @param {string[]} texts
+     * @param {any} options
+     */
     rank(number, query, texts, options) {
         return this.#inTurn(() => this.#readWhole(
             number,
@@ -219,7 +345,13 @@ export class Engine {
         ));
     }
 
-    /** Reads whole texts: `tokensOf` gives the tokens of each one, and `read` the values of all. */
+    /**
+     * Reads whole texts: `tokensOf` gives the tokens of each one, and `read` the values of all.
+     * @param {number} number
+     * @param {string[]} texts
+     * @param {(text: string) => Uint32Array} tokensOf
+     * @param {(tokens: Uint32Array[], isCancelled: () => boolean) => Promise<Float32Array>} read
+     */
     async #readWhole(number, texts, tokensOf, read) {
         await pause(); // So that a cancellation that came before is known.
         this.#check(number);
@@ -235,7 +367,11 @@ export class Engine {
         return values;
     }
 
-    /** Makes a session, of saved bytes if there are any, which become the engine's; returns its number. */
+    /**
+     * Makes a session, of saved bytes if there are any, which become the engine's; returns its number.
+     * @param {Uint8Array | undefined} saved
+     * @param {number[]} lora
+     */
     openSession(saved, lora) {
         return this.#inTurn(async () => {
             await pause(); // So that sessions that nobody has any more are closed.
@@ -244,6 +380,10 @@ export class Engine {
         });
     }
 
+    /**
+     * @param {number} number
+     * @returns {any}
+     */
     #session(number) {
         const session = this.#sessions.get(number);
         if (!session) {
@@ -252,6 +392,7 @@ export class Engine {
         return session;
     }
 
+    /** @param {Kept} session */
     #keep(session) {
         this.#sessions.set(++this.#numbers, session);
         return this.#numbers;
@@ -260,6 +401,12 @@ export class Engine {
     /**
      * Places a matrix of quantised weights on a device; returns its number, which is one of sessions, and the back-end.
      * `blocks` become the engine's.
+     * @param {string} type
+     * @param {Uint8Array} blocks
+     * @param {number} rows
+     * @param {number} cols
+     * @param {string} choice
+     * @returns {Promise<[number, string]>}
      */
     openMatrix(type, blocks, rows, cols, choice) {
         return this.#inTurn(async () => {
@@ -269,7 +416,13 @@ export class Engine {
         });
     }
 
-    /** Calls a method of a session. */
+    /**
+     * Calls a method of a session.
+     * @param {number} number
+     * @param {string} method
+     * @param {any[]} values
+     * @returns {Promise<any>}
+     */
     session(number, method, values) {
         return this.#inTurn(async () => {
             const result = await this.#session(number)[method](...values);
@@ -277,7 +430,10 @@ export class Engine {
         });
     }
 
-    /** Frees a session once the calls before have ended; resolves then. */
+    /**
+     * Frees a session once the calls before have ended; resolves then.
+     * @param {number} number
+     */
     closeSession(number) {
         return this.#inTurn(() => {
             this.#sessions.get(number)?.free();
@@ -285,11 +441,21 @@ export class Engine {
         }).catch(() => {});
     }
 
-    /** `push` gets the new text. */
+    /**
+     * `push` gets the new text.
+     * @param {number} number
+     * @param {AnswerRequest} request
+     * @param {(piece: Piece) => void} push
+     */
     generate(number, request, push) {
         return this.#inTurn(() => this.#generate(number, request, push));
     }
 
+    /**
+     * @param {number} number
+     * @param {AnswerRequest} request
+     * @param {(piece: Piece) => void} push
+     */
     async #generate(number, { conversation, prompt, session, options }, push) {
         const began = performance.now();
         this.#check(number);
@@ -327,6 +493,7 @@ export class Engine {
         }
     }
 
+    /** @param {number} [number] */
     #check(number) {
         if (this.#disposed) {
             throw disposed();
@@ -334,33 +501,37 @@ export class Engine {
         if (this.#loss) {
             throw this.#loss;
         }
-        if (this.#cancelled.delete(number)) {
+        if (number !== undefined && this.#cancelled.delete(number)) {
             throw aborted();
         }
     }
 
-    /** Whether running work must end. The work checks this between its slices. */
+    /**
+     * Whether running work must end. The work checks this between its slices.
+     * @param {number} number
+     */
     #isCancelled(number) {
         return this.#disposed || this.#cancelled.has(number);
     }
 
+    /** @param {number} number */
     cancel(number) {
         this.#cancelled.add(number);
     }
 
     /** The size of the module's memory in bytes, which other models of this thread share. */
     memoryBytes() {
-        return this.#memory.buffer.byteLength;
+        return needed(this.#memory).buffer.byteLength;
     }
 
     /** Ends running calls, and frees everything afterwards: the module does not free memory that a call uses. */
     dispose() {
         this.#disposed = true;
         this.#turn.then(() => {
-            [...this.#sessions.values(), ...this.#devices.values(), this.#model].forEach(release);
+            [...this.#sessions.values(), ...this.#devices.values(), this.#loaded].forEach(release);
             this.#sessions.clear();
             this.#devices.clear();
-            this.#model = undefined;
+            this.#loaded = undefined;
             return this.#free();
         });
     }

@@ -3,7 +3,15 @@ import { linked } from './linked.js';
 import { traceAll } from '../common/stack.js';
 import { untilAborted } from '../common/until_aborted.js';
 
-/** Ends the uses of answers that were never read. */
+/**
+ * @import { Delta, TokenLogprobs, ToolCall } from '../types/llm/index.js'
+ * @import { Piece } from './engines.js'
+ */
+
+/**
+ * Ends the uses of answers that were never read.
+ * @type {FinalizationRegistry<() => void>}
+ */
 const registry = new FinalizationRegistry((release) => release());
 
 /** An answer: an async iterable of text that begins to be generated when it is first asked for. */
@@ -12,27 +20,46 @@ export class Generation {
     #signal;
     #cancel;
     #release;
+    /** @type {Promise<void> | undefined} */
     #done;
-    /** Deltas that were not read yet. */
+    /**
+     * Deltas that were not read yet.
+     * @type {Delta[]}
+     */
     #pieces = [];
     #text = '';
     #reasoning = '';
+    /** @type {ToolCall[]} */
     #calls = [];
-    /** Those who wait for the next piece. */
+    /**
+     * Those who wait for the next piece.
+     * @type {((value?: unknown) => void)[]}
+     */
     #waiting = [];
     /** Ends generation, once it has begun. */
-    #stop;
+    #stop = () => {};
     #iterated = false;
     #ended = false;
+    /** @type {unknown} */
     #error;
+    /** @type {string | null} */
     #finishReason = null;
+    /** @type {number[]} */
     #tokens = [];
+    /** @type {TokenLogprobs[]} */
     #logprobs = [];
+    /** @type {Pick<Piece, 'promptTokens' | 'toFirst' | 'sinceFirst'>} */
     #times = {};
     /** The number of tokens that existed before. */
     #resumed = 0;
 
-    /** `start` begins to generate with a function for pieces; `cancel` ends that. `release` is called after the end. */
+    /**
+     * `start` begins to generate with a function for pieces; `cancel` ends that. `release` is called after the end.
+     * @param {(push: (piece: Piece) => void) => Promise<string | undefined>} start
+     * @param {() => void} cancel
+     * @param {AbortSignal | undefined} signal
+     * @param {() => void} release
+     */
     constructor(start, cancel, signal, release) {
         this.#start = start;
         this.#cancel = cancel;
@@ -86,6 +113,7 @@ export class Generation {
 
     /** The answer so far as a message. */
     get message() {
+        /** @type {Record<string, any>} */
         const message = { role: 'assistant', content: this.#text };
         this.#reasoning && (message.reasoning_content = this.#reasoning);
         this.#calls.length > 0 && (message.tool_calls = this.tool_calls);
@@ -110,7 +138,13 @@ export class Generation {
         return this.#iterate(({ content }) => content, () => this.#whole());
     }
 
-    /** Iterates over the deltas' parts that `part` returns; a second iteration is `again`. */
+    /**
+     * Iterates over the deltas' parts that `part` returns; a second iteration is `again`.
+     * @template T
+     * @param {(delta: Delta) => T | undefined} part
+     * @param {() => AsyncGenerator<T>} again
+     * @returns {AsyncIterableIterator<T>}
+     */
     #iterate(part, again) {
         if (this.#iterated) {
             return again();
@@ -121,7 +155,7 @@ export class Generation {
         return {
             next: async () => (left ? { done: true, value: undefined } : this.#next(part)),
             // The caller left the loop, and does not wait for what is under way.
-            return: async (value) => {
+            return: async (/** @type {any} */ value) => {
                 left = true;
                 this.#stop();
                 return { done: true, value };
@@ -139,9 +173,14 @@ export class Generation {
     async *#wholeMessage() {
         await this.text();
         const { role: _, tool_calls, ...delta } = this.message;
-        yield tool_calls ? { ...delta, tool_calls: tool_calls.map((call, index) => ({ index, ...call })) } : delta;
+        yield tool_calls ? { ...delta, tool_calls: tool_calls.map((/** @type {ToolCall} */ call, /** @type {number} */ index) => ({ index, ...call })) } : delta;
     }
 
+    /**
+     * @template T
+     * @param {(delta: Delta) => T | undefined} part
+     * @returns {Promise<IteratorResult<T>>}
+     */
     async #next(part) {
         for (;;) {
             while (this.#pieces.length === 0 && !this.#ended) {
@@ -150,7 +189,7 @@ export class Generation {
             if (this.#pieces.length === 0) {
                 break;
             }
-            const value = part(this.#pieces.shift());
+            const value = part(/** @type {Delta} */ (this.#pieces.shift()));
             if (value !== undefined) {
                 return { done: false, value };
             }
@@ -178,9 +217,9 @@ export class Generation {
     async #generate() {
         const { controller, unlink } = linked(this.#signal);
         this.#stop = () => controller.abort();
-        const push = (piece) => controller.signal.aborted || this.#push(piece);
+        const push = (/** @type {Piece} */ piece) => controller.signal.aborted || this.#push(piece);
         try {
-            this.#finishReason = await untilAborted(controller.signal, () => this.#start(push), aborted, this.#cancel);
+            this.#finishReason = (await untilAborted(controller.signal, () => this.#start(push), aborted, this.#cancel)) ?? null;
         } catch (error) {
             this.#error = error;
         } finally {
@@ -188,6 +227,7 @@ export class Generation {
         }
     }
 
+    /** @param {Piece} piece */
     #push({ deltas, tokens, logprobs, promptTokens, resumed = this.#resumed, toFirst, sinceFirst }) {
         this.#resumed = resumed;
         this.#tokens.push(...tokens);
@@ -197,12 +237,15 @@ export class Generation {
         deltas.length > 0 && this.#wake();
     }
 
+    /** @param {Delta} delta */
     #add(delta) {
         const { content = '', reasoning_content = '', tool_calls = [] } = delta;
         this.#text += content;
         this.#reasoning += reasoning_content;
         for (const { index, function: called, ...call } of tool_calls) {
-            const known = this.#calls[index] ??= { ...call, function: { name: called.name, arguments: '' } };
+            // The first delta of a call has all but its arguments.
+            const { id = '', type = 'function' } = call;
+            const known = this.#calls[index] ??= { id, type, function: { name: called.name ?? '', arguments: '' } };
             known.function.arguments += called.arguments;
         }
         this.#pieces.push(delta);

@@ -7,16 +7,24 @@ import { open } from './source.js';
 import { split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
 
+/** @import { AnyEngine } from './engines.js' */
+
 /** The bytes of a part of a download here: most files have their metadata within some megabytes. */
 const PART_BYTES = 1 << 20;
 
-/** Reads the beginnings of a model's files; returns the description of the model. */
+/**
+ * Reads the beginnings of a model's files; returns the description of the model.
+ * @param {any[]} sources
+ * @param {any} options
+ */
 export async function inspect(sources, { contextLength, cacheType, signal, worker }) {
     const stop = () => check.unaborted(signal);
     stop();
+    /** @type {AnyEngine} */
     const engine = worker ? new WorkerEngine() : new Engine();
     try {
         await engine.start(await compiled(), 0);
+        /** @type {number[]} */
         const sizes = [];
         for (const source of sources) {
             if (sizes.length > 0) {
@@ -33,7 +41,13 @@ export async function inspect(sources, { contextLength, cacheType, signal, worke
     }
 }
 
-/** Moves the beginning of a file to an engine, until its metadata are complete; returns the file's size. */
+/**
+ * Moves the beginning of a file to an engine, until its metadata are complete; returns the file's size.
+ * @param {AnyEngine} engine
+ * @param {any} source
+ * @param {AbortSignal | undefined} signal
+ * @param {() => void} stop
+ */
 async function readHead(engine, source, signal, stop) {
     const file = await open(source, { cache: false, signal, partBytes: PART_BYTES });
     try {

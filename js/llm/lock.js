@@ -1,6 +1,11 @@
 // Locks among the tabs and workers of an origin.
 
-/** Waits for a lock. Returns the function that releases it, as the end of a tab does, too. */
+/**
+ * Waits for a lock. Returns the function that releases it, as the end of a tab does, too.
+ * @param {string} name
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<(value?: unknown) => void>}
+ */
 export async function lock(name, signal) {
     if (!globalThis.navigator?.locks) {
         return () => {};

@@ -1,6 +1,12 @@
 import * as check from './check.js';
+import { DISPOSE } from '../common/dispose.js';
 import { RelampagoError } from '../common/error.js';
 import { requireNames } from '../common/options.js';
+
+/**
+ * @import { AnyEngine, Current } from './engines.js'
+ * @typedef {{ lora: Lora, scale: number }} Chosen an adapter and its factor
+ */
 
 /** An adapter of a model. */
 export class Lora {
@@ -8,14 +14,23 @@ export class Lora {
     #file;
     #alpha;
     #all;
-    /** The engine's number; undefined if the engine has no such adapter. */
+    /**
+     * The engine's number; undefined if the engine has no such adapter.
+     * @type {number | undefined}
+     */
     #number;
     #layers = 0;
     #disposed = false;
     /** The number of answers and sessions that use it, for which it stays after `dispose`. */
     #uses = 0;
 
-    /** Use `model.loadLora`. `current` has the model's engine, `all` the adapters of the model. */
+    /**
+     * Use `model.loadLora`. `current` has the model's engine, `all` the adapters of the model.
+     * @param {Current} current
+     * @param {Uint8Array} file
+     * @param {number | undefined} alpha
+     * @param {Set<Lora>} all
+     */
     constructor(current, file, alpha, all) {
         check.made(current?.engine, 'adapters', 'model.loadLora');
         this.#current = current;
@@ -24,7 +39,10 @@ export class Lora {
         this.#all = all;
     }
 
-    /** Gives the adapter to an engine: the model's, or the one that will be. */
+    /**
+     * Gives the adapter to an engine: the model's, or the one that will be.
+     * @param {AnyEngine} engine
+     */
     async renew(engine) {
         const [number, layers] = await engine.addLora(this.#file, this.#alpha).catch((error) => {
             this.#number = undefined;
@@ -59,7 +77,18 @@ export class Lora {
         this.#freeUnused();
     }
 
-    /** Checks the adapters that a user chooses; returns each with its factor. */
+    /** For `using`. */
+    [DISPOSE]() {
+        this.dispose();
+    }
+
+    /**
+     * Checks the adapters that a user chooses; returns each with its factor.
+     * @param {any} choice
+     * @param {string} what
+     * @param {Current} current
+     * @returns {Chosen[]}
+     */
     static chosen(choice, what, current) {
         return (Array.isArray(choice) ? choice : [choice]).map((each, i) => {
             const { lora, scale = 1 } = each instanceof Lora ? { lora: each } : Object(each);
@@ -77,7 +106,10 @@ export class Lora {
         });
     }
 
-    /** Keeps adapters that were chosen; returns a function that ends that. */
+    /**
+     * Keeps adapters that were chosen; returns a function that ends that.
+     * @param {Chosen[]} chosen
+     */
     static keep(chosen) {
         const loras = chosen.map(({ lora }) => lora);
         loras.forEach((lora) => lora.#uses++);
@@ -87,7 +119,11 @@ export class Lora {
         });
     }
 
-    /** Pairs of the engine's number and a factor, for adapters that were chosen. */
+    /**
+     * Pairs of the engine's number and a factor, for adapters that were chosen.
+     * @param {Chosen[]} chosen
+     * @returns {number[]}
+     */
     static pairs(chosen) {
         return chosen.flatMap(({ lora, scale }) => {
             if (lora.#number === undefined) {
@@ -95,11 +131,5 @@ export class Lora {
             }
             return [lora.#number, scale];
         });
-    }
-
-    static {
-        if (Symbol.dispose) {
-            this.prototype[Symbol.dispose] = this.prototype.dispose;
-        }
     }
 }

@@ -9,7 +9,10 @@ import { RelampagoError, host } from './index.js';
 export * from './index.js';
 export { default } from './index.js';
 
-/** The path of a `file:` URL, or of a string that is not a URL. */
+/**
+ * The path of a `file:` URL, or of a string that is not a URL.
+ * @param {any} source
+ */
 const pathOf = (source) => {
     const url = Object(source) === source ? source.href : source;
     if (/^file:/i.test(url)) {
@@ -31,9 +34,11 @@ host.readModule = (source) => {
 };
 
 host.openFile = async (source) => {
+    /** @type {(cause: any) => never} */
     const failed = (cause) => {
         throw new RelampagoError('FILE', `the model could not be read from ${path ?? source}: ${cause.message}`, cause);
     };
+    /** @type {string | undefined} */
     let path;
     try {
         path = pathOf(source);

@@ -1,4 +1,5 @@
 import * as check from './check.js';
+import { DISPOSE } from '../common/dispose.js';
 import { Engine } from './engine.js';
 import { host } from './host.js';
 import { compiled } from './module.js';
@@ -10,10 +11,20 @@ const TYPES = [
 
 const OPTIONS = { device: check.oneOf('auto', 'gpu', 'simd'), worker: check.boolean };
 
-/** The engines of matrices, of this thread and of a worker, each with the number of its matrices. */
+/**
+ * @import { AnyEngine } from './engines.js'
+ * @typedef {{ users: number, started: Promise<AnyEngine> }} Shared an engine, with the number of its matrices
+ */
+
+/**
+ * The engines of matrices, of this thread and of a worker.
+ * @type {Map<boolean, Shared>}
+ */
 const shared = new Map();
 
+/** @param {boolean} worker */
 async function start(worker) {
+    /** @type {AnyEngine} */
     const engine = worker ? new WorkerEngine() : new Engine();
     try {
         await engine.start(await compiled(), 0);
@@ -24,7 +35,10 @@ async function start(worker) {
     }
 }
 
-/** Takes part in an engine, which the first one starts. */
+/**
+ * Takes part in an engine, which the first one starts.
+ * @param {boolean} worker
+ */
 function join(worker) {
     const own = shared.get(worker) ?? { users: 0, started: start(worker) };
     shared.set(worker, own);
@@ -46,15 +60,31 @@ export class QuantizedMatrix {
     #number;
     #disposed = false;
 
-    /** Use `QuantizedMatrix.fromBlocks`. */
+    /**
+     * Use `QuantizedMatrix.fromBlocks`.
+     * @param {AnyEngine} engine
+     * @param {() => void} leave
+     * @param {number} number
+     * @param {{ type: string, rows: number, cols: number, backend: string }} properties
+     */
     constructor(engine, leave, number, properties) {
         check.made(engine, 'matrices', 'QuantizedMatrix.fromBlocks');
         this.#engine = engine;
         this.#leave = leave;
         this.#number = number;
-        Object.assign(this, properties);
+        this.type = properties.type;
+        this.rows = properties.rows;
+        this.cols = properties.cols;
+        this.backend = properties.backend;
     }
 
+    /**
+     * @param {any} type
+     * @param {any} blocks
+     * @param {any} rows
+     * @param {any} cols
+     * @param {any} [options]
+     */
     static async fromBlocks(type, blocks, rows, cols, options) {
         check.oneOf(...TYPES)(type, 'type');
         check.count(rows, 'rows');
@@ -72,6 +102,7 @@ export class QuantizedMatrix {
         }
     }
 
+    /** @param {any} x */
     async matmul(x, m = 1) {
         check.count(m, 'm');
         const copy = check.floats(x, m * this.cols, 'x');
@@ -89,9 +120,8 @@ export class QuantizedMatrix {
         }
     }
 
-    static {
-        if (Symbol.dispose) {
-            this.prototype[Symbol.dispose] = this.prototype.dispose;
-        }
+    /** For `using`. */
+    [DISPOSE]() {
+        this.dispose();
     }
 }

@@ -8,7 +8,17 @@ import { connect, readBody } from './remote_file.js';
 import { readRange } from './remote_range.js';
 import { free, regroup } from './stream.js';
 
-/** Opens a model. `arrived` is called with the number of bytes whenever some arrive. */
+/**
+ * @import { RemoteFile, Streamed } from './remote_file.js'
+ * @import { Arrived } from './source.js'
+ */
+
+/**
+ * Opens a model. `arrived` is called with the number of bytes whenever some arrive.
+ * @param {string} url
+ * @param {{ cache?: boolean, signal?: AbortSignal, partBytes?: number }} options
+ * @param {Arrived} arrived
+ */
 export async function openRemote(url, { cache, signal, partBytes }, arrived) {
     const copy = cache && /^https?:/.test(url) ? await CachedModel.open(url, signal) : undefined;
     try {
@@ -21,13 +31,18 @@ export async function openRemote(url, { cache, signal, partBytes }, arrived) {
     }
 }
 
-/** Asks the server for the file, or goes without it where it cannot be reached and there is a copy. */
+/**
+ * Asks the server for the file, or goes without it where it cannot be reached and there is a copy.
+ * @param {string} url
+ * @param {CachedModel | undefined} copy
+ * @param {AbortSignal | undefined} signal
+ */
 async function connectOrCopy(url, copy, signal) {
     try {
         return await connect(url, signal);
     } catch (error) {
         if (kindOf(error) === 'unreachable' && copy?.isComplete) {
-            return copy.file;
+            return /** @type {RemoteFile} */ (copy.file);
         }
         throw error;
     }
@@ -40,20 +55,27 @@ class RemoteModel {
     #partBytes;
     #signal;
     #arrived;
-    /** The buffer of a part that the module has copied. The collector may come too late for the next part. */
+    /**
+     * The buffer of a part that the module has copied. The collector may come too late for the next part.
+     * @type {ArrayBuffer | undefined}
+     */
     #spare;
 
-    /** `copy` is the open copy; `store` is the same, or undefined if this file is not cached. */
+    /**
+     * `copy` is the open copy; `store` is the same, or undefined if this file is not cached.
+     * @param {RemoteFile} file
+     * @param {{ copy?: CachedModel, store?: CachedModel, signal?: AbortSignal, arrived: Arrived, partBytes?: number }} options
+     */
     constructor(file, { copy, store, signal, arrived, partBytes = host.download.partBytes }) {
         this.#file = file;
         this.#copy = copy;
         this.#store = store;
-        this.#partBytes = store?.file.partBytes ?? partBytes;
+        this.#partBytes = store?.file?.partBytes ?? partBytes;
         this.#signal = signal;
         this.#arrived = arrived;
         this.source = this.cached ? 'cache' : 'network';
         // A copy has the size, too, which not every server sends.
-        this.size = this.cached ? store.file.size : file.size;
+        this.size = store && this.cached ? Number(store.file?.size) : file.size;
     }
 
     /** Whether there is a complete copy. */
@@ -67,7 +89,7 @@ class RemoteModel {
     }
 
     async *#parts() {
-        const parts = inOrder(Math.ceil(this.size / this.#partBytes), (...part) => this.#part(...part), this.#signal);
+        const parts = inOrder(Math.ceil(this.size / this.#partBytes), (index, signal) => this.#part(index, signal), this.#signal);
         for await (const bytes of parts) {
             yield bytes;
             free(this.#spare);
@@ -75,6 +97,10 @@ class RemoteModel {
         }
     }
 
+    /**
+     * @param {number} index
+     * @param {AbortSignal} signal
+     */
     async #part(index, signal) {
         const start = index * this.#partBytes;
         const length = Math.min(this.#partBytes, this.size - start);
@@ -96,19 +122,20 @@ class RemoteModel {
     }
 
     async *#stream() {
-        const pieces = readBody(this.#file, this.#signal, this.#arrived);
+        const pieces = readBody(/** @type {Streamed} */ (this.#file), this.#signal, this.#arrived);
         if (!this.#store) {
             yield* pieces;
             return;
         }
         let [index, loaded] = [0, 0];
+        const store = this.#store;
         for await (const part of regroup(pieces, this.#partBytes)) {
-            await this.#store.save(index++, part);
+            await store.save(index++, part);
             loaded += part.length;
             yield part;
             free(part.buffer);
         }
-        await this.#store.finish(loaded);
+        await store.finish(loaded);
     }
 
     /** Ends the use of the connection, of the copy, and of the pieces. */

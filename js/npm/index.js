@@ -1,31 +1,13 @@
-import { GpuDevice, RelampagoError, invalid, load } from './core.js';
-import { explained } from './mix_ups.js';
-import { requireNames } from '../common/options.js';
+import load from '#computing';
 import { moduleUrl } from '../common/instructions.js';
 import { loader } from '../common/loader.js';
-import './owners.js';
-import { traced } from '../common/stack.js';
-import './streams.js';
-import { extended } from './tensor/extension.js';
-import { remembering } from './tuning.js';
 
-export { Tensor } from './tensor/device.js';
-
-export { moduleUrl } from '../common/instructions.js';
-export { provideShaders } from './shaders_loader.js';
-export {
-    CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView,
-} from './core.js';
-
-/** For the scripts that are loaded below; not part of the interface. */
-export {
-    cachedLength, checked, classOf, countRemote, foreign, invalid, lengthOf, list, ops, rememberShapes, repetition,
-    named, namedLater, requireAbortable, traced, unlessAborted,
-} from './core.js';
+/** For `node.js`; not part of the interface. */
+export { host } from './opening.js';
 
 /** For `relampago/train` and `relampago/numeric`; not part of the interface. */
 export { entered } from '../common/stack.js';
-export { announce, extend } from './tensor/extension.js';
+export { entryOf } from './tensor/extension.js';
 export { unshaped } from './tensor/movement.js';
 export { LEAST_RESIDENT, PARAMETER, added, bitsOf, described } from './tensor/node.js';
 export { optionsOf } from './tensor/options.js';
@@ -35,40 +17,24 @@ export { enter } from './tensor/scope.js';
 export { failure, shown, sizeOf, text } from './tensor/shape.js';
 export { arrangedTensors, beside, indicesOf, listed, required } from './tensor/tensor.js';
 
-const { create } = GpuDevice;
+export { CustomOp } from './custom_op.js';
+export { DeviceBuffer } from './device_buffer.js';
+export { GpuCommandBatch } from './batch.js';
+export { GpuDevice } from './device.js';
+export { GpuMatmulCache } from './matmul_cache.js';
+export { Program } from './program.js';
+export { RelampagoError } from '../common/error.js';
+export { Tensor } from './tensor/tensor.js';
+export { TensorView } from './tensor_view.js';
+export { moduleUrl } from '../common/instructions.js';
+export { provideShaders } from './shaders_loader.js';
 
-/** What `node.js` replaces. */
-export const host = { workers: () => import('./workers/create.js') };
+/** For the script that is loaded for workers; not part of the interface. */
+export * from './core.js';
 
-/** Creates a device here or, where workers or threads are asked for, with the script that is loaded for these. */
-const open = async (options) => {
-    const { worker = false } = options ?? {};
-    if (typeof worker !== 'boolean') {
-        throw invalid('worker', worker, 'true or false');
-    }
-    if (!worker && (options?.threads ?? 1) === 1) {
-        return create(options);
-    }
-    const workers = await host.workers().catch((error) => {
-        throw new RelampagoError('UNSUPPORTED', `no worker could be started: ${error.message}`, error);
-    });
-    return workers.create(options, create);
-};
-
-const OPTIONS = ['backend', 'halfPrecision', 'policy', 'signal', 'threads', 'worker'];
-const POLICY = ['elementwise', 'transcendental', 'reduction', 'softmax', 'matmul', 'convolution', 'movement'];
-
-GpuDevice.create = traced(async function created(options) {
-    try {
-        options == null || requireNames(options, OPTIONS);
-        options?.policy == null || requireNames(options.policy, POLICY, '`policy`: ');
-        const [device] = await Promise.all([open(options), extended()]);
-        return await remembering(device);
-    } catch (error) {
-        throw explained(error, [], created, 'create');
-    }
-});
-// The name that the Rust crate has for it.
-GpuDevice.newAsync = GpuDevice.create;
+/**
+ * @typedef {import('./tensor/node.js').Node} Node
+ * @typedef {import('./tensor/shape.js').Shape} Shape
+ */
 
 export default loader(load, moduleUrl);

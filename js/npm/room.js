@@ -5,11 +5,12 @@ import { pause } from '../common/pause.js';
 import { GpuDevice, allocatedBytes } from '#computing';
 
 /** The number of bytes by which the used memory may grow before finalizers get a task. */
-let step = 1 << 27;
+const STEP = 1 << 27;
 
-let most = step;
+let most = STEP;
 /** The least that `most` may be, after a collector that found little. */
 let least = 0;
+/** @type {Promise<void> | undefined} */
 let making;
 
 /** The bytes that workers hold. */
@@ -20,7 +21,7 @@ const bytesInUse = () => allocatedBytes() + GpuDevice.gpuBytes() + remote;
 /** Whether the memory in use has grown by a step since it was least, or since the last task for finalizers. */
 export const isFull = () => {
     const bytes = bytesInUse();
-    most = Math.max(Math.min(most, bytes + step), least);
+    most = Math.max(Math.min(most, bytes + STEP), least);
     return bytes > most;
 };
 
@@ -38,17 +39,15 @@ const collect = async () => {
     await pause();
     const after = bytesInUse();
     // Where little was garbage, as in loops that dispose of large results, as much will be in use again.
-    least = before - after < step / 2 ? before + step : 0;
-    most = after + step;
+    least = before - after < STEP / 2 ? before + STEP : 0;
+    most = after + STEP;
 };
 
-/** Counts bytes that a worker holds from now on, or no longer, and makes room if they are too many. */
+/**
+ * Counts bytes that a worker holds from now on, or no longer, and makes room if they are too many.
+ * @param {number} bytes
+ */
 export const countRemote = (bytes) => {
     remote += bytes;
     bytes > 0 && isFull() && makeRoom();
-};
-
-/** For workers, whose objects the page disposes of. */
-export const needNoRoom = () => {
-    step = most = Infinity;
 };

@@ -1,6 +1,10 @@
+/** @type {Record<string, string> | undefined} */
 let provided;
 
-/** Spares `loadShaders` the import, which service workers refuse. */
+/**
+ * Spares `loadShaders` the import, which service workers refuse.
+ * @param {Record<string, string>} shaders
+ */
 export const provideShaders = (shaders) => {
     provided = shaders;
 };

@@ -1,20 +1,21 @@
 // Streams of a program's runs. They are objects of the page; a worker only runs the program.
 
-import { Program, invalid, requireAbortable } from './core.js';
-import { explained, requireOwner } from './mix_ups.js';
+/** @typedef {(args: any) => Promise<Float32Array[]>} Read */
 
-/** Runs a program with the values of a source, one run at a time. */
+/** Reads results of the arguments of a source, one run at a time. */
 class Runs {
-    #program;
-    #options;
+    #read;
     #source;
     #isOver = false;
     #isAsked = false;
 
-    constructor(program, source, options) {
-        this.#program = program;
+    /**
+     * @param {Read} read
+     * @param {Iterator<any> | AsyncIterator<any>} source
+     */
+    constructor(read, source) {
+        this.#read = read;
         this.#source = source;
-        this.#options = options;
     }
 
     /** Begins a run as soon as the source gives its arguments; returns its promise as `run`, or undefined at the end. */
@@ -22,9 +23,9 @@ class Runs {
         this.#isAsked = true;
         try {
             const { done, value } = await this.#source.next();
-            this.#isOver ||= done;
+            this.#isOver ||= Boolean(done);
             const args = await value;
-            return this.#isOver ? undefined : { run: handled(this.#program.read(args, this.#options)) };
+            return this.#isOver ? undefined : { run: handled(this.#read(args)) };
         } catch (error) {
             this.#isOver = true;
             throw error;
@@ -45,24 +46,28 @@ class Runs {
     }
 }
 
-/** Marks the error of a promise as handled, so that it may be awaited later or never. Returns the promise. */
+/**
+ * Marks the error of a promise as handled, so that it may be awaited later or never. Returns the promise.
+ * @template T
+ * @param {Promise<T>} promise
+ */
 const handled = (promise) => {
     promise.catch(() => {});
     return promise;
 };
 
-Program.prototype.stream = async function* stream(runs, options) {
-    requireOwner(this, Program, 'program', 'stream');
-    const open = runs?.[Symbol.asyncIterator] ?? runs?.[Symbol.iterator];
-    if (!open) {
-        throw explained(invalid('runs', runs, 'an iterable'), [], stream, 'stream');
-    }
-    requireAbortable(options, 'stream: ');
-    const all = new Runs(this, open.call(runs), { signal: options?.signal });
+/**
+ * Returns the results that `read` reads for the arguments of a source, in their order.
+ * @param {Read} read
+ * @param {Iterator<any> | AsyncIterator<any>} source
+ */
+export async function* resultsOf(read, source) {
+    const all = new Runs(read, source);
     let last;
     try {
         do {
             // The next run begins while the last one's results are looked at, but these do not wait for its arguments.
+            /** @type {ReturnType<Runs['begin']>} */
             const next = handled(all.begin());
             if (last) {
                 yield await last.run;
@@ -72,4 +77,4 @@ Program.prototype.stream = async function* stream(runs, options) {
     } finally {
         await all.end();
     }
-};
+}

@@ -1,40 +1,83 @@
-import load, { PtxKernel, PtxModule, buildKernel, targetNames } from '#ptx';
+import load, { PtxKernel as Kernel, PtxModule as Module, buildKernel as build, targetNames } from '#ptx';
 import { RelampagoError } from '../common/error.js';
 import { loader, located } from '../common/loader.js';
+import { MADE, Owner, ownedBy } from '../common/owner.js';
 
-export { PtxKernel, PtxModule, RelampagoError, buildKernel, targetNames };
+export { RelampagoError, targetNames };
 
-const present = (object, name) => {
-    if (!object.__wbg_ptr) {
-        throw new RelampagoError('DISPOSED', `this ${name} was disposed of`);
+/** @extends {Owner<Kernel>} */
+export class PtxKernel extends Owner {
+    // The package's script has shorter names, which errors should not show.
+    static name = 'PtxKernel';
+
+    get name() {
+        return ownedBy(this).name;
     }
-};
 
-// Both may be freed twice, and later calls fail with an error code. Found by the module,
-// it would have none and leave something of the call in its memory.
-for (const [name, { prototype }] of Object.entries({ PtxKernel, PtxModule })) {
-    const { free } = prototype;
-    for (const [key, property] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-        const part = property.get ? 'get' : 'value';
-        const own = property[part];
-        if (key !== 'constructor' && !key.startsWith('_') && own) {
-            property[part] = function (...values) {
-                present(this, name);
-                values.forEach((value) => value instanceof PtxKernel && present(value, 'PtxKernel'));
-                return own.apply(this, values);
-            };
-            Object.defineProperty(prototype, key, property);
-        }
+    get target() {
+        return ownedBy(this).target;
     }
-    prototype.free = function () {
-        if (this.__wbg_ptr) {
-            free.call(this);
-        }
-    };
-    if (Symbol.dispose) {
-        prototype[Symbol.dispose] = prototype.free;
+
+    get text() {
+        return ownedBy(this).text;
+    }
+
+    get params() {
+        return ownedBy(this).params;
+    }
+
+    get launch() {
+        return ownedBy(this).launch;
+    }
+
+    get registers() {
+        return ownedBy(this).registers;
+    }
+
+    get sharedBytes() {
+        return ownedBy(this).sharedBytes;
+    }
+
+    get dynamicSharedBytes() {
+        return ownedBy(this).dynamicSharedBytes;
+    }
+
+    /**
+     * @param {any} sizes
+     * @param {any} multiprocessors
+     */
+    grid(sizes, multiprocessors) {
+        return ownedBy(this).grid(sizes, multiprocessors);
     }
 }
+
+/** @extends {Owner<Module>} */
+export class PtxModule extends Owner {
+    static name = 'PtxModule';
+
+    /** @param {any} target */
+    constructor(target) {
+        super(new Module(target), MADE);
+    }
+
+    get text() {
+        return ownedBy(this).text;
+    }
+
+    /** @param {any} kernel */
+    add(kernel) {
+        if (!(kernel instanceof PtxKernel)) {
+            throw new RelampagoError('INVALID_ARGUMENT', '`kernel` must be a PtxKernel');
+        }
+        ownedBy(this).add(ownedBy(kernel));
+    }
+}
+
+/**
+ * @param {any} description
+ * @param {any} [target]
+ */
+export const buildKernel = (description, target) => new PtxKernel(build(description, target), MADE);
 
 export const moduleUrl = located(() => new URL('./relampago_ptx.wasm', import.meta.url));
 

@@ -5,7 +5,15 @@ import {
 } from '../npm/index.js';
 import { update } from '#train';
 
-/** Each rule's number in the module, its moments, and its options: the learning rate, and the numbers of the rule. */
+/**
+ * @import { GpuDevice, Node, Shape } from '../npm/index.js'
+ * @typedef {{ rule: number, moments: number, defaults: Record<string, number | boolean> }} Rule
+ */
+
+/**
+ * Each rule's number in the module, its moments, and its options: the learning rate, and the numbers of the rule.
+ * @type {Record<string, Rule>}
+ */
 const RULES = {
     sgd: { rule: 0, moments: 0, defaults: { learningRate: 0.01, momentum: 0, nesterov: false, weightDecay: 0 } },
     adam: { rule: 1, moments: 2, defaults: { learningRate: 0.001, b1: 0.9, b2: 0.999, epsilon: 1e-8, weightDecay: 0 } },
@@ -15,7 +23,12 @@ const RULES = {
 
 const CLIP = 3;
 
-/** Returns the results of a rule for nodes: see `Update::record` in `lazy/optimizers.rs`. */
+/**
+ * Returns the results of a rule for nodes: see `Update::record` in `lazy/optimizers.rs`.
+ * @param {number} rule
+ * @param {number[]} numbers
+ * @param {Node[]} nodes
+ */
 const updated = (rule, numbers, nodes) => {
     // Only their shapes count.
     const leaves = nodes.map(({ device, shape }) => leaf(device, shape, PARAMETER));
@@ -27,7 +40,13 @@ const updated = (rule, numbers, nodes) => {
     return added(update(words), nodes);
 };
 
-/** Returns an option, which must be of the type of its default. */
+/**
+ * Returns an option, which must be of the type of its default.
+ * @param {string} op
+ * @param {string} name
+ * @param {any} value
+ * @param {number | boolean} usual
+ */
 const optionOf = (op, name, value, usual) => {
     const isRight = typeof value === typeof usual && (typeof value === 'boolean' || Number.isFinite(value));
     if (!isRight) {
@@ -37,8 +56,15 @@ const optionOf = (op, name, value, usual) => {
     return Number(value);
 };
 
-/** Returns the nodes of a tree and the function that arranges others like them; refuses an empty tree. */
+/**
+ * Returns the nodes of a tree and the function that arranges others like them; refuses an empty tree.
+ * @param {string} op
+ * @param {string} what
+ * @param {any} value
+ * @param {GpuDevice} [device]
+ */
 const tree = (op, what, value, device) => {
+    /** @type {Node[]} */
     const nodes = [];
     const arrange = arrangedTensors(op, what, value, nodes, device);
     if (nodes.length === 0) {
@@ -47,25 +73,37 @@ const tree = (op, what, value, device) => {
     return { nodes, arrange };
 };
 
-/** Returns the nodes of a tree that must have the shapes of the parameters. */
+/**
+ * Returns the nodes of a tree that must have the shapes of the parameters.
+ * @param {string} op
+ * @param {string} what
+ * @param {any} value
+ * @param {Node[]} parameters
+ */
 const alike = (op, what, value, parameters) => {
     const { nodes } = tree(op, what, value, parameters[0].device);
-    const shapes = (all) => all.map(({ shape }) => text(shape)).join(', ');
+    const shapes = (/** @type {Node[]} */ all) => all.map(({ shape }) => text(shape)).join(', ');
     if (shapes(nodes) !== shapes(parameters)) {
         throw failure(op, `\`${what}\` has the shapes ${shapes(nodes)}, but must have those of the parameters: ${shapes(parameters)}`);
     }
     return nodes;
 };
 
-/** Returns a leaf of zeros, so that the first step has the structure of all others. */
+/**
+ * Returns a leaf of zeros, so that the first step has the structure of all others.
+ * @param {GpuDevice} device
+ * @param {Shape} shape
+ */
 const zeros = (device, shape) => {
     const node = leaf(device, shape, new Float32Array(sizeOf(shape)));
     enter(node);
     return node;
 };
 
+/** @param {string} op */
 const optimizer = (op) => {
     const { rule, defaults, moments } = RULES[op];
+    /** @param {any} [given] */
     return function create(given) {
         const options = entered(create, () => {
             const known = optionsOf(op, given, Object.keys(defaults));
@@ -73,27 +111,29 @@ const optimizer = (op) => {
         });
         const [usualRate, ...numbers] = options;
         const count = op === 'sgd' && numbers[0] !== 0 ? 1 : moments;
+        /** @type {(parameters: any) => any} */
         const init = (parameters) => entered(init, () => {
             const { nodes, arrange } = tree(op, 'parameters', parameters);
             const [{ device }] = nodes;
             const none = () => arrange(nodes.map(({ shape }) => zeros(device, shape)));
             return { steps: new Tensor(zeros(device, [])), moments: Array.from({ length: count }, none) };
         });
+        /** @type {(parameters: any, gradients: any, state: any, learningRate?: any) => any} */
         const step = (parameters, gradients, state, learningRate = usualRate) => entered(step, () => {
             const { nodes, arrange } = tree(op, 'parameters', parameters);
             if (state?.moments?.length !== count) {
                 throw failure(op, `\`state\` is ${shown(state)}, but must be what \`init\` or \`step\` returned`, 'INVALID_ARGUMENT');
             }
             const groups = [nodes, alike(op, 'gradients', gradients, nodes)];
-            groups.push(...state.moments.map((moment) => alike(op, 'state', moment, nodes)));
+            groups.push(...state.moments.map((/** @type {any} */ moment) => alike(op, 'state', moment, nodes)));
             const [first] = nodes;
             const leaves = nodes.flatMap((_, at) => groups.map((group) => group[at]));
             const steps = beside(op, 'state.steps', state.steps, first);
             const results = updated(rule, numbers, [...leaves, steps, beside(op, 'learningRate', learningRate, first)]);
-            const every = (at) => arrange(nodes.map((_, own) => results[own * (1 + count) + at]));
+            const every = (/** @type {number} */ at) => arrange(nodes.map((_, own) => results[own * (1 + count) + at]));
             return {
                 parameters: every(0),
-                state: { steps: new Tensor(results.at(-1)), moments: state.moments.map((_, at) => every(1 + at)) },
+                state: { steps: new Tensor(results[results.length - 1]), moments: state.moments.map((/** @type {any} */ _, /** @type {number} */ at) => every(1 + at)) },
             };
         });
         return { init, step };
@@ -105,7 +145,11 @@ export const adam = optimizer('adam');
 export const adamw = optimizer('adamw');
 export const lion = optimizer('lion');
 
-/** Scales gradients by one number, such that the norm of all their elements is at most `maxNorm`. */
+/**
+ * Scales gradients by one number, such that the norm of all their elements is at most `maxNorm`.
+ * @param {any} gradients
+ * @param {any} maxNorm
+ */
 export const clipByGlobalNorm = (gradients, maxNorm) => entered(clipByGlobalNorm, () => {
     const { nodes, arrange } = tree('clipByGlobalNorm', 'gradients', gradients);
     return arrange(updated(CLIP, [], [...nodes, beside('clipByGlobalNorm', 'maxNorm', maxNorm, nodes[0])]));

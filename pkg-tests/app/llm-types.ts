@@ -1,7 +1,7 @@
 // Compiled, never run: the entry for language models, as `tsc --strict` sees it.
 
-import init, { LanguageModel, Lora, RelampagoError, Session, moduleUrl } from 'relampago/llm';
-import type { CachedModel, Delta, GenerateOptions, Generation, LoadProgress, Message, ModelExplanation, ModelInfo, ModelInspection, ModelStep, TokenLogprobs, Tool, ToolCall, Usage } from 'relampago/llm';
+import init, { LanguageModel, Lora, RelampagoError, Session, TunedLora, moduleUrl } from 'relampago/llm';
+import type { CachedModel, Delta, GenerateOptions, Generation, LoadProgress, Message, ModelExplanation, ModelInfo, ModelInspection, ModelStep, TokenLogprobs, Tool, ToolCall, TuneExample, TuneProgress, Usage } from 'relampago/llm';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -69,6 +69,14 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<number>(lora.layers);
   model.complete('Once', { lora: [lora, { lora, scale: 0.5 }], logit_bias: { 5: -100 }, logprobs: true, top_logprobs: 3 });
   exactly<TokenLogprobs[]>(answer.logprobs);
+  const examples: TuneExample[] = ['text', { text: 'text' }, messages, { messages }];
+  const onStep = ({ loss, heldBackLoss }: TuneProgress) => loss > (heldBackLoss ?? 0);
+  const tuned = await model.tune(examples, { rank: 4, targets: ['q_proj'], layers: [0, 2], resume: new Uint8Array(4), onStep, signal });
+  exactly<TunedLora>(tuned);
+  exactly<Float32Array>(tuned.losses);
+  exactly<string>(tuned.adapterConfig());
+  new Blob([tuned.toGguf(), tuned.toSafetensors(), tuned.state()]);
+  model.complete('Once', { lora: tuned });
   exactly<void>(await model.reload());
   exactly<void>(await model.reload(file, { signal }));
   model.complete('Once', { after: answer.tokens, response_format: { type: 'json_object' } });
@@ -91,6 +99,8 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
 
 export function wrong(model: LanguageModel, error: RelampagoError): void {
   exactly<string>(error.code);
+  // @ts-expect-error options are in camel case
+  model.tune(['text'], { learning_rate: 1 });
   // @ts-expect-error models are loaded
   new LanguageModel();
   // @ts-expect-error the option has OpenAI's name

@@ -153,6 +153,7 @@ describe('relampago/llm', () => {
     const printed = (sample) => execFileSync('node', [sample], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
     assert.equal(printed('answer.js'), exact[1].text);
     assert.match(printed('tools.js'), /^\{"city": "Paris", "days": 2\}tool_calls\n./);
+    assert.equal(printed('teach.js'), 'Poseidonis.\n');
     assert.equal(printed('more.js'), '{"colour": "green"}\ntrue\n Paris Rome\n');
   });
 

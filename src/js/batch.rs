@@ -76,7 +76,7 @@ impl JsBatch {
         promise(abort.as_ref(), compiled(prepared)).unchecked_into()
     }
 
-    /// Records the operation at an index in the op table. `index.js` makes a method of each
+    /// Records the operation at an index in the op table. `operations.js` makes a method of each
     /// operation.
     #[wasm_bindgen(skip_typescript, js_name = record)]
     pub fn record_op(&self, index: usize, arguments: Array) -> Result<Id, JsValue> {
@@ -114,7 +114,7 @@ impl JsBatch {
     }
 
     /// Copies the values of a buffer, after `execute`, to `into` if that is an array of its length and
-    /// the buffer is in host memory, otherwise to a new array. `core.js` makes `read` of it.
+    /// the buffer is in host memory, otherwise to a new array. `batch.js` makes `read` of it.
     #[wasm_bindgen(skip_typescript, js_name = readValues)]
     pub fn read_values(&self, id: Id, into: JsValue, abort: Option<AbortOptions>) -> Promise {
         let buffer = self.with(|batch| batch.keep(buffer_id(&id, "id")?));

@@ -13,7 +13,7 @@ use crate::ops::{
     Attention, AxisFold, Conv2d, ConvLayer, Matmul, OpClass, Padding, Rearrange, ReduceAxis, Rope,
 };
 
-/// A parameter of an operation. `core.js` has checked that options are an object, and their names.
+/// A parameter of an operation. `operations.js` has checked that options are an object, and their names.
 pub(super) trait Parameter: Sized {
     fn from_js(value: &JsValue, what: &'static str) -> Result<Self>;
 }

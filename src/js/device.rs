@@ -145,7 +145,7 @@ impl JsDevice {
     }
 
     /// Runs the operation at an index in the op table at once if it runs on SIMD; otherwise returns
-    /// undefined, and the caller uses `runOp`. `index.js` makes a method of each operation.
+    /// undefined, and the caller uses `runOp`. `operations.js` makes a method of each operation.
     ///
     /// After `leaveTo`, it also returns undefined for an operation that the threads of another device divide. SIMD needs no
     /// event loop, and creating a promise here would take longer than a small operation. The result is written to `into` if
@@ -336,7 +336,7 @@ impl JsBuffer {
         Ok(raw.unwrap_or_default().unchecked_into())
     }
 
-    /// Copies the values as `GpuCommandBatch.readValues` does. `core.js` makes `read` of it.
+    /// Copies the values as `GpuCommandBatch.readValues` does. `device_buffer.js` makes `read` of it.
     #[wasm_bindgen(skip_typescript, js_name = readValues)]
     pub fn read_values(&self, into: JsValue, abort: Option<AbortOptions>) -> Promise {
         read(self.handle(), into, abort.as_ref())

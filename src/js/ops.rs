@@ -1,6 +1,6 @@
 //! Operations by their index in the op table.
 //!
-//! `index.js` gives `GpuDevice` and `GpuCommandBatch` a method for each row, and all of them end
+//! `operations.js` gives `GpuDevice` and `GpuCommandBatch` a method for each row, and all of them end
 //! in the entry points that call [`build`]. An exported function for each instead would
 //! cost 13 KB of the download, compressed.
 

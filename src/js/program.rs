@@ -46,7 +46,7 @@ impl JsArgument {
 
 #[wasm_bindgen(js_class = Program)]
 impl JsProgram {
-    /// Sets an argument of the next run. `core.js` calls it for each argument, in order.
+    /// Sets an argument of the next run. `program.js` calls it for each argument, in order.
     #[wasm_bindgen(skip_typescript, js_name = setValues)]
     pub fn set_values(&self, place: usize, values: JsValue) -> Result<(), JsValue> {
         let argument = convert::array(values, argument_name(place)).and_then(|array| {
@@ -112,7 +112,7 @@ impl JsProgram {
         begun(abort.as_ref(), &mut begin)
     }
 
-    /// Returns the data that `explain` makes objects of.
+    /// Returns the data that `plan.js` makes objects of.
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
         let program = self.handle().map_err(|error| to_js(&error))?;

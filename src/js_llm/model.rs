@@ -186,7 +186,7 @@ impl Model {
 }
 
 /// Returns an array of numbers that the scripts made; an absent one is empty.
-fn numbers(object: &JsValue, key: &str) -> Vec<f64> {
+pub(super) fn numbers(object: &JsValue, key: &str) -> Vec<f64> {
     let numbers = get(object, key);
     if !Array::is_array(&numbers) {
         return Vec::new();

@@ -117,9 +117,9 @@ impl LanguageModel {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` for options out of range, for a learning rate with which the loss grows beyond all numbers, for an
-    /// example of which nothing is learned, for an encoder, a mixture of experts, and a model whose file is not in memory;
-    /// `Empty` without examples; `InvalidModel` for a resumption from other bytes; the errors of
+    /// `InvalidArgument` for options out of range, for a learning rate with which the loss or its gradients grow beyond all
+    /// numbers, for an example of which nothing is learned, for an encoder, a mixture of experts, and a model whose file is
+    /// not in memory; `Empty` without examples; `InvalidModel` for a resumption from other bytes; the errors of
     /// [`LanguageModel::render`]; `OutOfMemory`, and on a GPU `DeviceLost` and `LimitExceeded`.
     pub async fn tune_async(
         &self,
@@ -193,9 +193,13 @@ impl Run<'_> {
         for (batch, is_last) in self.course.all().skip(self.first) {
             let batch = self.course.shape.batch(batch, self.tokens);
             let learning_rate = options.rate(done, steps);
-            let loss = learner.step(&batch, learning_rate).await? as f32;
-            if !loss.is_finite() {
-                let requirement = format!("smaller: the loss is {loss} at step {done}");
+            let (loss, norm) = learner.step(&batch, learning_rate).await?;
+            let loss = loss as f32;
+            // With an infinite norm the bound would leave no gradient.
+            if !loss.is_finite() || !norm.is_finite() {
+                let requirement = format!(
+                    "smaller, or `alpha`: the loss is {loss} at step {done}, and the norm of its gradients {norm}"
+                );
                 let rate = options.learning_rate.to_string();
                 return Err(Error::invalid("learning_rate", rate, requirement));
             }

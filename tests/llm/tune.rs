@@ -254,6 +254,45 @@ fn examples_that_share_a_row_have_the_losses_of_their_own() {
     }
 }
 
+/// The examples that `pkg-tests/app/tune.js` teaches a model, and what it learns natively.
+pub(super) fn for_package(model: &LanguageModel) -> serde_json::Value {
+    let conversation = [Message::user("hello"), Message::assistant("12 o")];
+    let examples = [conversation.into(), "naïve".into(), "東京 hello".into()];
+    let mut options = all_linear().with_epochs(8).with_learning_rate(1e-2);
+    options.batch = 1;
+    options.held_back = 0.4;
+    options.seed = 3;
+    let tuned = model.tune(&examples, options).unwrap();
+    let mut adapted = GenerateOptions::default().with_lora([tuned.lora().clone().into()]);
+    adapted.max_tokens = 8;
+    serde_json::json!({
+        "losses": tuned.losses(),
+        "heldBackLosses": tuned.held_back_losses(),
+        "text": model.complete("hello", adapted).unwrap().text().unwrap(),
+    })
+}
+
+#[test]
+fn lines_of_files_are_examples() {
+    let read = |line: &str| TuneExample::from_json(line);
+    assert_eq!(read(r#"{"text": "hello"}"#).unwrap(), "hello".into());
+    let messages = [Message::user("hello"), Message::assistant("12")];
+    let list: Vec<String> = messages.iter().map(Message::to_json).collect();
+    let line = format!(r#"{{"messages": [{}]}}"#, list.join(", "));
+    assert_eq!(read(&line).unwrap(), messages.into());
+    for line in [
+        "hello",
+        "[]",
+        "{}",
+        r#"{"text": 5}"#,
+        r#"{"messages": "hello"}"#,
+        r#"{"text": "a", "messages": []}"#,
+    ] {
+        let error = read(line).unwrap_err();
+        assert_eq!(error.code(), "INVALID_ARGUMENT", "{line}: {error}");
+    }
+}
+
 #[test]
 fn tuning_goes_on_where_it_ended() {
     let (bytes, _) = random_model(LLAMA, 1);
@@ -314,6 +353,10 @@ fn options_and_models_that_do_not_fit_are_refused() {
         refused(&model, text(), all_linear().with_learning_rate(f32::NAN))
             .contains("learning_rate")
     );
+    let steep = all_linear().with_rank(RANK, 1e30);
+    assert!(refused(&model, text(), steep).contains("the norm of its gradients inf"));
+    let far = all_linear().with_epochs(2).with_learning_rate(1e30);
+    assert!(refused(&model, text(), far).contains("the loss is NaN at step 1"));
     assert!(refused(&model, "h".into(), all_linear()).contains("none to learn"));
     let question = TuneExample::from([Message::user("hello")]);
     assert!(refused(&model, question, all_linear()).contains("none to learn"));
@@ -398,6 +441,27 @@ fn losses_are_those_of_peft() {
         );
     }
     println!("{steps} losses differ from PEFT's by at most {largest:.1e}");
+}
+
+/// The losses that `pkg-tests/tests/llm-tune.test.mjs` expects of the npm package.
+#[test]
+fn losses_of_seeds_stay() {
+    let Some(path) = model_file("smollm2-135m.gguf") else {
+        return;
+    };
+    let model = LanguageModel::load(path, LoadOptions::default()).unwrap();
+    let losses = include_str!("../data/tuning/seeded.txt").lines();
+    let losses: Vec<f32> = losses.map(|loss| loss.parse().unwrap()).collect();
+    let mut options = TuneOptions::default()
+        .with_epochs(losses.len())
+        .with_learning_rate(1e-3);
+    options.schedule = Schedule::Constant;
+    let tuned = model
+        .tune(&licence().map(TuneExample::from), options)
+        .unwrap();
+    for (loss, wanted) in tuned.losses().iter().zip(losses) {
+        assert!((loss / wanted - 1.0).abs() < 1e-4, "{loss}, not {wanted}");
+    }
 }
 
 /// A model that was taught 20 answers gives them.

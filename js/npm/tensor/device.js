@@ -1,7 +1,7 @@
-// Methods of devices for tensors.
+// Functions of devices for tensors, of which `GpuDevice` makes methods.
 
-import { GpuDevice, named } from '../core.js';
-import { entered, traced } from '../../common/stack.js';
+import { entered } from '../../common/stack.js';
+import { tableOf } from '../../common/table.js';
 import { valueAndGradients } from './gradients.js';
 import { pixelsOf } from './image.js';
 import { compiled } from './jit.js';
@@ -10,23 +10,23 @@ import { LEAST_RESIDENT, Resident } from './node.js';
 import { NUMERIC, numeric } from './numeric.js';
 import { drawn } from './random.js';
 import { leaf, number } from './record.js';
-import { programsOf } from './run.js';
 import { enter, scope } from './scope.js';
 import { checkedShape, failure, shown } from './shape.js';
 import { Tensor, arrangedTensors, kept, listed, nodeOf, readAll } from './tensor.js';
 import { copied, sourceOf } from './values.js';
 
-export { Tensor };
+/**
+ * @import { GpuDevice } from '../device.js'
+ * @import { DeviceBuffer } from '../device_buffer.js'
+ * @import { Node } from './node.js'
+ */
 
-/** Returns the device that a method was called with. */
-const deviceOf = (op, device) => {
-    if (!(device instanceof GpuDevice)) {
-        throw failure(op, `the method was called without its device; call it as device.${op}(…)`, 'INVALID_ARGUMENT');
-    }
-    return device;
-};
-
-/** Returns the nodes of tensors of this device. */
+/**
+ * Returns the nodes of tensors of this device.
+ * @param {string} op
+ * @param {GpuDevice} device
+ * @param {any} tensors
+ */
 const nodesOf = (op, device, tensors) => {
     const nodes = Array.isArray(tensors) && tensors.length === 0 ? [] : listed(op, tensors);
     if (nodes.some((node) => node.device !== device)) {
@@ -35,11 +35,18 @@ const nodesOf = (op, device, tensors) => {
     return nodes;
 };
 
+/** @param {Node} node */
 const made = (node) => {
     enter(node);
     return new Tensor(node);
 };
 
+/**
+ * @param {string} op
+ * @param {GpuDevice} device
+ * @param {any} shape
+ * @param {any} value
+ */
 const filled = (op, device, shape, value) => {
     if (typeof value !== 'number') {
         throw failure(op, `\`value\` is ${shown(value)}, but must be a number`, 'INVALID_ARGUMENT');
@@ -47,12 +54,20 @@ const filled = (op, device, shape, value) => {
     return new Tensor(movement.broadcastTo(number(device, value), checkedShape(op, shape), op));
 };
 
-/** Returns a function of parameters and other arguments that returns what `pick` takes of the value and gradients of `f`. */
+/**
+ * Returns a function of parameters and other arguments that returns what `pick` takes of the value and gradients of `f`.
+ * @param {string} op
+ * @param {GpuDevice} device
+ * @param {any} f
+ * @param {(both: { value: any, gradients: any }) => any} pick
+ */
 const differentiated = (op, device, f, pick) => {
     if (typeof f !== 'function') {
         throw failure(op, `\`f\` is ${shown(f)}, but must be a function of tensors`, 'INVALID_ARGUMENT');
     }
+    /** @type {(parameters: any, ...rest: any[]) => any} */
     const call = (parameters, ...rest) => entered(call, () => {
+        /** @type {Node[]} */
         const nodes = [];
         const arrange = arrangedTensors(op, 'parameters', parameters, nodes, device);
         const { value, gradients } = valueAndGradients(op, nodes, { call: (own) => f(arrange(own), ...rest), nodeOf });
@@ -61,7 +76,11 @@ const differentiated = (op, device, f, pick) => {
     return call;
 };
 
-/** Copies values: many at once to the device, where operations read them. */
+/**
+ * Copies values: many at once to the device, where operations read them.
+ * @param {GpuDevice} device
+ * @param {Float32Array} values
+ */
 const snapshot = (device, values) => {
     try {
         const buffer = values.length >= LEAST_RESIDENT ? device.uploadNow(values) : undefined;
@@ -72,18 +91,23 @@ const snapshot = (device, values) => {
     return copied(values);
 };
 
-/** Returns a buffer, which must be one of the device. */
+/**
+ * Returns a buffer, which must be one of the device.
+ * @param {GpuDevice} device
+ * @param {DeviceBuffer} buffer
+ */
 const ownBuffer = (device, buffer) => {
-    // Those of workers have a handle.
-    const isRemote = device.handle || buffer.handle;
-    if (isRemote ? device.handle?.link !== buffer.handle?.link : !device.owns(buffer)) {
+    if (!device.owns(buffer)) {
         throw failure('tensor', '`values` is a DeviceBuffer of another device: copy its values to this one', 'FOREIGN');
     }
     return buffer;
 };
 
-/** Methods that record, by functions of the device and their arguments. */
-const RECORDING = {
+/**
+ * Functions that record.
+ * @type {Record<string, (device: GpuDevice, ...values: any[]) => any>}
+ */
+export const RECORDING = {
     tensor(device, values, shape) {
         const { source, shape: checked, dtype } = sourceOf(values, shape, {
             copy: (array) => snapshot(device, array),
@@ -106,62 +130,51 @@ const RECORDING = {
 
     gradients: (device, f) => differentiated('gradients', device, f, ({ gradients }) => gradients),
 
-    ...Object.fromEntries(NUMERIC.device.map((name) => [name, (device, ...values) => numeric(name, device, values)])),
+    ...tableOf(NUMERIC.device, (name) => (/** @type {GpuDevice} */ device, /** @type {any[]} */ ...values) =>
+        numeric(name, device, values)),
 };
-for (const [name, record] of Object.entries(RECORDING)) {
-    GpuDevice.prototype[name] = named(GpuDevice, 'device', name, function (...values) {
-        return record(this, ...values);
-    });
-}
 
-/** Methods that compute. */
-const COMPUTING = {
-    async run(tensors, options) {
-        await kept('run', nodesOf('run', deviceOf('run', this), tensors), options);
+/**
+ * Functions that compute.
+ * @type {Record<string, (device: GpuDevice, ...values: any[]) => Promise<any>>}
+ */
+export const COMPUTING = {
+    async run(device, tensors, options) {
+        await kept('run', nodesOf('run', device, tensors), options);
         return tensors;
     },
 
-    async read(tensors, options) {
-        return readAll('read', nodesOf('read', deviceOf('read', this), tensors), options);
+    async read(device, tensors, options) {
+        return readAll('read', nodesOf('read', device, tensors), options);
     },
 
-    async scope(f) {
-        const device = deviceOf('scope', this);
+    async scope(device, f) {
         if (typeof f !== 'function') {
             throw failure('scope', `\`f\` is ${shown(f)}, but must be a function`, 'INVALID_ARGUMENT');
         }
         return scope(device, f, nodeOf);
     },
 };
-for (const [name, compute] of Object.entries(COMPUTING)) {
-    GpuDevice.prototype[name] = traced(compute);
-}
 
 /** Makes tensors of random numbers. Its methods know their device, so that they can be called alone, too. */
-class RandomTensors {
+export class RandomTensors {
+    #device;
+
+    /** @param {GpuDevice} device */
     constructor(device) {
-        for (const name of ['uniform', 'normal']) {
-            const draw = (shape, options) => entered(draw, () => {
-                const checked = checkedShape(name, shape);
-                return made(leaf(device, checked, drawn(name, checked, options)));
-            });
-            this[name] = draw;
-        }
+        this.#device = device;
+    }
+
+    uniform = this.#drawing('uniform');
+    normal = this.#drawing('normal');
+
+    /** @param {'uniform' | 'normal'} name */
+    #drawing(name) {
+        /** @type {(shape: any, options?: any) => Tensor} */
+        const draw = (shape, options) => entered(draw, () => {
+            const checked = checkedShape(name, shape);
+            return made(leaf(this.#device, checked, drawn(name, checked, options)));
+        });
+        return draw;
     }
 }
-
-Object.defineProperties(GpuDevice.prototype, {
-    tensors: {
-        get() {
-            const { planned, cached } = programsOf(this);
-            return { planned, cached };
-        },
-        configurable: true,
-    },
-    random: {
-        get() {
-            return new RandomTensors(this);
-        },
-        configurable: true,
-    },
-});

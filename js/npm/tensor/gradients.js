@@ -5,7 +5,14 @@ import { added, described, ordered } from './node.js';
 import { record } from './record.js';
 import { failure, shown, text } from './shape.js';
 
-/** Refuses a node of indices or truth values, which have no gradient. */
+/** @import { Node } from './node.js' */
+
+/**
+ * Refuses a node of indices or truth values, which have no gradient.
+ * @param {string} op
+ * @param {string} what
+ * @param {Node} node
+ */
 const requireFloats = (op, what, { dtype, shape }) => {
     if (dtype !== 'f32') {
         const has = `\`${what}\` of shape ${text(shape)} has the type ${dtype}`;
@@ -13,7 +20,12 @@ const requireFloats = (op, what, { dtype, shape }) => {
     }
 };
 
-/** Returns the gradients of a loss with respect to nodes. */
+/**
+ * Returns the gradients of a loss with respect to nodes.
+ * @param {string} op
+ * @param {Node} loss
+ * @param {Node[]} nodes
+ */
 export const gradientsOf = (op, loss, nodes) => {
     requireFloats(op, 'the loss', loss);
     nodes.forEach((node) => requireFloats(op, 'a tensor', node));
@@ -29,7 +41,13 @@ export const gradientsOf = (op, loss, nodes) => {
     return added(extension(op, 'train').differentiate(described(order, roots)), order);
 };
 
-/** Returns a function's value, and the gradients of the nodes that `call` calls it with. */
+/**
+ * Returns a function's value, and the gradients of the nodes that `call` calls it with.
+ * @param {string} op
+ * @param {Node[]} nodes
+ * @param {{ call: (own: Node[]) => any, nodeOf: (value: any) => Node | undefined }} functions
+ * @returns {{ value: any, gradients: Node[] }}
+ */
 export const valueAndGradients = (op, nodes, { call, nodeOf }) => {
     // The function has nodes of its own, so that tensors computed outside of it stay constant.
     const own = nodes.map((node) => record('reshape', [node], node.shape, undefined, node.dtype));
@@ -41,4 +59,5 @@ export const valueAndGradients = (op, nodes, { call, nodeOf }) => {
     return { value, gradients: gradientsOf(op, loss, own) };
 };
 
+/** @param {Node} x */
 export const stopGradient = (x) => record('stopGradient', [x], x.shape, undefined, x.dtype);

@@ -1,18 +1,30 @@
 // Images: bytes from 0 to 255 on the host, numbers from 0 to 1 in tensors. The device converts them, so that only bytes
 // travel, four in the bits of each value.
 
-import { classOf } from '../core.js';
+import { classOf } from '../arrays.js';
 import { permute } from './movement.js';
 import { ABORT, optionsOf } from './options.js';
 import { leaf, record } from './record.js';
 import { failure, shown, text, whole } from './shape.js';
 import { requirePresent } from './values.js';
 
+/**
+ * @import { GpuDevice } from '../device.js'
+ * @import { Node } from './node.js'
+ * @import { Shape } from './shape.js'
+ */
+
 const CHANNELS = 4;
 
 /** How the channels of a pixel lie: side by side, or in a plane each. */
 const LAYOUTS = ['pixels', 'planes'];
 
+/**
+ * @param {string} op
+ * @param {any} options
+ * @param {string[]} [others]
+ * @returns {string}
+ */
 const layoutOf = (op, options, others = []) => {
     const { layout = 'pixels' } = optionsOf(op, options, ['layout', ...others]);
     if (!LAYOUTS.includes(layout)) {
@@ -21,11 +33,14 @@ const layoutOf = (op, options, others = []) => {
     return layout;
 };
 
-/** Returns the bytes of an image, which must have four for each pixel. */
+/**
+ * Returns the bytes of an image, which must have four for each pixel.
+ * @param {any} image
+ */
 const bytesOf = (image) => {
     const op = 'fromImage';
     const { data, width, height } = Object(image);
-    if (!/^Uint8/.test(classOf(data))) {
+    if (!/^Uint8/.test(classOf(data) ?? '')) {
         const needed = 'an ImageData, or { data, width, height } with a Uint8Array or a Uint8ClampedArray';
         throw failure(op, `\`image\` is ${shown(image)}, but must be ${needed}`, 'INVALID_ARGUMENT');
     }
@@ -39,7 +54,12 @@ const bytesOf = (image) => {
     return data;
 };
 
-/** Returns the node of an image. */
+/**
+ * Returns the node of an image.
+ * @param {GpuDevice} device
+ * @param {any} image
+ * @param {any} options
+ */
 export const pixelsOf = (device, image, options) => {
     const layout = layoutOf('fromImage', options);
     const copy = new Uint8Array(bytesOf(image));
@@ -55,7 +75,11 @@ export const pixelsOf = (device, image, options) => {
     return node;
 };
 
-/** Returns the height, width and number of channels of a tensor's shape: one, three or four. */
+/**
+ * Returns the height, width and number of channels of a tensor's shape: one, three or four.
+ * @param {Shape} shape
+ * @param {string} layout
+ */
 const sidesOf = (shape, layout) => {
     const [height, width, channels] = layout === 'planes' && shape.length === 3
         ? [shape[1], shape[2], shape[0]]
@@ -68,7 +92,12 @@ const sidesOf = (shape, layout) => {
     return { height, width, channels };
 };
 
-/** Adds the channels that pixels lack: of grey, green and blue; and alpha. */
+/**
+ * Adds the channels that pixels lack: of grey, green and blue; and alpha.
+ * @param {Uint8ClampedArray} bytes
+ * @param {number} channels
+ * @param {number} length
+ */
 const withAlpha = (bytes, channels, length) => {
     const pixels = new Uint8ClampedArray(length).fill(255);
     const [green, blue] = channels === 1 ? [0, 0] : [1, 2];
@@ -80,7 +109,12 @@ const withAlpha = (bytes, channels, length) => {
     return pixels;
 };
 
-/** Returns the image of a tensor, whose words `read` computes; a plain object where the host has no ImageData. */
+/**
+ * Returns the image of a tensor, whose words `read` computes; a plain object where the host has no ImageData.
+ * @param {Node} node
+ * @param {any} options
+ * @param {(words: Node, signal: any) => Promise<Float32Array>} read
+ */
 export const imageOf = async (node, options, read) => {
     const layout = layoutOf('toImageData', options, ABORT);
     const { height, width, channels } = sidesOf(node.shape, layout);
@@ -93,7 +127,8 @@ export const imageOf = async (node, options, read) => {
     const length = Math.ceil(node.size / CHANNELS);
     const packed = record('packBytes', [pixels], [length], [isWoven ? length : 1]);
     const words = await read(packed, options?.signal);
-    const bytes = new Uint8ClampedArray(words.buffer, words.byteOffset, words.byteLength);
+    const memory = /** @type {ArrayBuffer} */ (words.buffer);
+    const bytes = new Uint8ClampedArray(memory, words.byteOffset, words.byteLength);
     const data = channels === CHANNELS ? bytes : withAlpha(bytes, channels, height * width * CHANNELS);
     return globalThis.ImageData ? new ImageData(data, width, height) : { data, width, height };
 };

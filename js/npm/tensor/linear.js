@@ -7,14 +7,32 @@ import { optionsOf } from './options.js';
 import { record } from './record.js';
 import { axisOf, broadcast, checkedShape, failure, shown, text, whole } from './shape.js';
 
+/**
+ * @import { GpuDevice } from '../device.js'
+ * @import { Named } from './elementwise.js'
+ * @import { Node } from './node.js'
+ * @import { Shape } from './shape.js'
+ * @import { Sides } from './movement.js'
+ */
+
+/**
+ * @param {string} op
+ * @param {Node} x
+ * @param {any} [axis]
+ */
 export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, [axisOf(op, axis, x.shape)]);
 
+/** @param {Node} x */
 const negativeMean = (x) => {
     const mean = reduce('mean', x);
     return elementwise('neg', [mean], mean.shape);
 };
 
-/** The mean cross entropy of logits, whose last axis has the classes: by their indices, or by their probabilities. */
+/**
+ * The mean cross entropy of logits, whose last axis has the classes: by their indices, or by their probabilities.
+ * @param {Node} x
+ * @param {Node} labels
+ */
 export const crossEntropy = (x, labels) => {
     const rows = x.shape.slice(0, -1);
     if (x.shape.length === 0) {
@@ -32,12 +50,18 @@ export const crossEntropy = (x, labels) => {
         const needed = `${text(rows)} or ${text(x.shape)} for logits of shape ${text(x.shape)}`;
         throw failure('crossEntropy', `\`labels\` has shape ${text(labels.shape)}, but must have ${needed}`);
     }
-    requireIndices('crossEntropy', 'labels', labels, x.shape.at(-1));
+    requireIndices('crossEntropy', 'labels', labels, x.shape[rows.length]);
     const indices = reshape(labels, [...rows, 1], 'crossEntropy');
     return negativeMean(record('take', [logs, indices], indices.shape));
 };
 
-/** Normalises along an axis; `vectors` are named, and have its length. */
+/**
+ * Normalises along an axis; `vectors` are named, and have its length.
+ * @param {string} op
+ * @param {Node} x
+ * @param {Named[]} vectors
+ * @param {any} options
+ */
 export const norm = (op, x, vectors, options) => {
     const { axis: given = -1, epsilon = 1e-5 } = optionsOf(op, options, ['axis', 'epsilon']);
     const axis = axisOf(op, given, x.shape);
@@ -54,14 +78,24 @@ export const norm = (op, x, vectors, options) => {
     return record(op, [x, ...vectors.map(([, node]) => node)], x.shape, [axis, ...bitsOf([epsilon])]);
 };
 
-/** Returns the shape of a product of operands with at least two axes. */
+/**
+ * Returns the shape of a product of operands with at least two axes.
+ * @param {Shape} a
+ * @param {Shape} b
+ */
 const productShape = (a, b) => {
     const lead = broadcast('matmul', [['a', a.slice(0, -2)], ['b', b.slice(0, -2)]]);
     return checkedShape('matmul', [...lead, a.at(-2), b.at(-1)]);
 };
 
+/**
+ * @param {Node} a
+ * @param {Node} b
+ */
 export const matmul = (a, b) => {
-    const scalar = [['a', a], ['b', b]].find(([, { shape }]) => shape.length === 0);
+    /** @type {Named[]} */
+    const named = [['a', a], ['b', b]];
+    const scalar = named.find(([, { shape }]) => shape.length === 0);
     if (scalar) {
         throw failure('matmul', `\`${scalar[0]}\` is a scalar, but must have an axis; use mul`);
     }
@@ -85,7 +119,13 @@ const MOST = 2 ** 32 - 1;
 /** The largest number of rows or columns of a dilated kernel that the module takes. */
 const MOST_WINDOW = 2 ** 30;
 
-/** Returns an option that is a number, or one for rows and one for columns. */
+/**
+ * Returns an option that is a number, or one for rows and one for columns.
+ * @param {string} name
+ * @param {any} value
+ * @param {number} least
+ * @returns {number[]}
+ */
 const pair = (name, value, least) => {
     const list = Array.isArray(value) ? value : [value, value];
     if (list.length !== 2) {
@@ -101,16 +141,32 @@ const pair = (name, value, least) => {
 
 const MODES = ['zeros', 'edge', 'reflect'];
 
-/** Returns the elements before and after an axis with which a result has `length / stride` elements, rounded up. */
+/**
+ * Returns the elements before and after an axis with which a result has `length / stride` elements, rounded up.
+ * @param {number} length
+ * @param {number} window
+ * @param {number} stride
+ * @returns {Sides}
+ */
 const sameSides = (length, window, stride) => {
     const last = Math.floor((length - 1) / stride) * stride;
     const total = Math.max(0, last + window - length);
     return [total >> 1, total - (total >> 1)];
 };
 
+/**
+ * @param {string} name
+ * @param {any} value
+ * @returns {Sides[]}
+ */
 const bothSides = (name, value) => pair(name, value, 0).map((side) => [side, side]);
 
-/** Returns the elements before and after rows and columns, and the mode that they have. `same` are those of 'same'. */
+/**
+ * Returns the elements before and after rows and columns, and the mode that they have. `same` are those of 'same'.
+ * @param {any} padding
+ * @param {Sides[]} same
+ * @returns {{ mode: string, sides: Sides[] }}
+ */
 const paddingOf = (padding, same) => {
     if (padding === 'same' || padding === 'valid') {
         return { mode: 'zeros', sides: padding === 'same' ? same : [[0, 0], [0, 0]] };
@@ -127,7 +183,12 @@ const paddingOf = (padding, same) => {
     return { mode, sides: size === undefined ? same : bothSides('padding.size', size) };
 };
 
-/** Checks ranks, channels and groups. */
+/**
+ * Checks ranks, channels and groups.
+ * @param {Node} x
+ * @param {Node} weights
+ * @param {number} groups
+ */
 const checkLayer = (x, weights, groups) => {
     if (![3, 4].includes(x.shape.length) || weights.shape.length !== 4) {
         const needed = 'must be [images, channels, rows, columns] and [filters, channels / groups, rows, columns]';
@@ -147,6 +208,11 @@ const checkLayer = (x, weights, groups) => {
 
 const LAYER_OPTIONS = ['stride', 'padding', 'dilation', 'groups'];
 
+/**
+ * @param {Node} x
+ * @param {Node} weights
+ * @param {any} options
+ */
 export const conv2d = (x, weights, options) => {
     const { stride = 1, padding = 0, dilation = 1, groups = 1 } = optionsOf('conv2d', options, LAYER_OPTIONS);
     checkLayer(x, weights, whole('conv2d', 'groups', groups, 1));
@@ -157,7 +223,7 @@ export const conv2d = (x, weights, options) => {
         const most = `but at most ${MOST_WINDOW} are possible`;
         throw failure('conv2d', `a dilated kernel has ${text(windows)} rows and columns, ${most}`, 'LIMIT_EXCEEDED');
     }
-    const same = windows.map((window, k) => sameSides(x.shape.at(k - 2), window, strides[k]));
+    const same = windows.map((window, k) => sameSides(x.shape[x.shape.length + k - 2], window, strides[k]));
     const { mode, sides } = paddingOf(padding, same);
     const isSame = mode === 'zeros' && text(sides.flat()) === text(same.flat());
     const images = x.shape.length === 4 ? x : reshape(x, [1, ...x.shape], 'conv2d');
@@ -165,7 +231,13 @@ export const conv2d = (x, weights, options) => {
     return layer(x, padded, weights, { strides, dilations, windows, groups, isSame });
 };
 
-/** Records the convolution of images that are padded, unless their padding is that of `isSame`. */
+/**
+ * Records the convolution of images that are padded, unless their padding is that of `isSame`.
+ * @param {Node} x
+ * @param {Node} images
+ * @param {Node} weights
+ * @param {{ strides: number[], dilations: number[], windows: number[], groups: number, isSame: boolean }} options
+ */
 const layer = (x, images, weights, { strides, dilations, windows, groups, isSame }) => {
     const [batch, , ...input] = images.shape;
     const sizes = input.map((length, k) => Math.floor((length - (isSame ? 1 : windows[k])) / strides[k]) + 1);

@@ -8,12 +8,27 @@ import {
 } from './shape.js';
 
 /**
+ * @import { GpuDevice } from '../device.js'
+ * @import { Node } from './node.js'
+ * @import { Shape } from './shape.js'
+ * @typedef {[before: number, after: number]} Sides the numbers of elements that are added to an axis
+ */
+
+/**
  * Records a view: axis `k` walks along `axes[k]` of `x` by `steps[k]`, or repeats elements where `axes[k]` is −1. `starts` has
  * the first index of each axis of `x`.
+ * @param {Node} x
+ * @param {Shape} shape
+ * @param {number[]} axes
+ * @param {{ steps?: number[], starts?: number[] }} [options]
  */
 const view = (x, shape, axes, { steps = axes.map(() => 1), starts = x.shape.map(() => 0) } = {}) =>
     record('view', [x], shape, [...axes, ...steps, ...starts], x.dtype);
 
+/**
+ * @param {Node} x
+ * @param {any} axes
+ */
 export const permute = (x, axes, op = 'permute') => {
     const order = listOf(op, 'axes', axes).map((axis) => axisOf(op, axis, x.shape, 'axes'));
     if (order.length !== x.shape.length || new Set(order).size !== order.length) {
@@ -22,6 +37,11 @@ export const permute = (x, axes, op = 'permute') => {
     return view(x, order.map((axis) => x.shape[axis]), order);
 };
 
+/**
+ * @param {Node} x
+ * @param {any} [first]
+ * @param {any} [second]
+ */
 export const transpose = (x, first = -2, second = -1) => {
     if (x.shape.length < 2) {
         throw failure('transpose', `shape ${text(x.shape)} has no two axes to swap`);
@@ -31,13 +51,22 @@ export const transpose = (x, first = -2, second = -1) => {
     return view(x, order.map((axis) => x.shape[axis]), order);
 };
 
+/**
+ * @param {Node} x
+ * @param {any} shape
+ */
 export const reshape = (x, shape, op = 'reshape') => {
     const target = reshaped(op, x.shape, shape);
     return record('reshape', [x], target, undefined, x.dtype);
 };
 
+/** @param {Node} x */
 export const flatten = (x) => reshape(x, [x.size], 'flatten');
 
+/**
+ * @param {Node} x
+ * @param {any} axes
+ */
 export const squeeze = (x, axes) => {
     const ones = x.shape.map((_, axis) => axis).filter((axis) => x.shape[axis] === 1);
     const gone = axes === undefined ? ones : axesOf('squeeze', axes, x.shape);
@@ -48,12 +77,20 @@ export const squeeze = (x, axes) => {
     return reshape(x, x.shape.filter((_, axis) => !gone.includes(axis)), 'squeeze');
 };
 
+/**
+ * @param {Node} x
+ * @param {any} axis
+ */
 export const unsqueeze = (x, axis) => {
     // The new axis counts among those of the result.
     const at = axisOf('unsqueeze', axis, [...x.shape, 1]);
     return reshape(x, [...x.shape.slice(0, at), 1, ...x.shape.slice(at)], 'unsqueeze');
 };
 
+/**
+ * @param {Node} x
+ * @param {any} target
+ */
 export const broadcastTo = (x, target, op = 'broadcastTo') => {
     const shape = checkedShape(op, target);
     const both = pairBroadcast(shape, x.shape);
@@ -65,7 +102,13 @@ export const broadcastTo = (x, target, op = 'broadcastTo') => {
     return view(x, shape, axes);
 };
 
-/** Returns the indices that one range of a slice selects. A number selects one index and removes the axis. */
+/**
+ * Returns the indices that one range of a slice selects. A number selects one index and removes the axis.
+ * @param {Node} x
+ * @param {any} given
+ * @param {number} axis
+ * @returns {{ start: number, step?: number, length?: number, isIndex?: boolean }}
+ */
 const taken = (x, given, axis) => {
     const length = x.shape[axis];
     if (typeof given === 'number') {
@@ -80,6 +123,10 @@ const taken = (x, given, axis) => {
     return rangeOf('slice', given, axis, length);
 };
 
+/**
+ * @param {Node} x
+ * @param {any} ranges
+ */
 export const slice = (x, ranges) => {
     if (!Array.isArray(ranges)) {
         throw failure('slice', `\`ranges\` is ${shown(ranges)}, but must be an array`, 'INVALID_ARGUMENT');
@@ -91,14 +138,19 @@ export const slice = (x, ranges) => {
     const rest = all.filter(({ isIndex }) => !isIndex);
     const starts = all.map(({ start }) => start);
     const axes = rest.map(({ axis }) => axis);
-    return view(x, rest.map(({ length }) => length), axes, { steps: rest.map(({ step }) => step), starts });
+    return view(x, rest.map(({ length = 1 }) => length), axes, { steps: rest.map(({ step = 1 }) => step), starts });
 };
 
-/** Joins nodes along an axis from 0 on; all other lengths must be equal. */
+/**
+ * Joins nodes along an axis from 0 on; all other lengths must be equal.
+ * @param {string} op
+ * @param {Node[]} parts
+ * @param {any} at
+ */
 export const concat = (op, parts, at) => {
     const [first] = parts;
     const axis = axisOf(op, at, first.shape);
-    const sameBeside = ({ shape }) =>
+    const sameBeside = (/** @type {Node} */ { shape }) =>
         shape.length === first.shape.length && shape.every((length, k) => k === axis || length === first.shape[k]);
     const other = parts.findIndex((part) => !sameBeside(part));
     if (other >= 0) {
@@ -111,6 +163,10 @@ export const concat = (op, parts, at) => {
     return record('concat', full.length > 0 ? full : [first], shape, [axis], common(parts));
 };
 
+/**
+ * @param {Node[]} parts
+ * @param {any} at
+ */
 export const stack = (parts, at) => {
     const [first] = parts;
     const axis = axisOf('stack', at, [...first.shape, 1]);
@@ -122,7 +178,10 @@ export const stack = (parts, at) => {
     return concat('stack', parts.map((part) => reshape(part, wide, 'stack')), axis);
 };
 
-/** Returns the node that a node has the elements of, in another shape. */
+/**
+ * Returns the node that a node has the elements of, in another shape.
+ * @param {Node} node
+ */
 export const unshaped = (node) => {
     let found = node;
     while (found.op === 'reshape') {
@@ -131,10 +190,16 @@ export const unshaped = (node) => {
     return found;
 };
 
-/** Refuses indices that are none below `count`, where the host has them. Returns whether it has. */
+/**
+ * Refuses indices that are none below `count`, where the host has them. Returns whether it has.
+ * @param {string} op
+ * @param {string} what
+ * @param {Node} node
+ * @param {number} count
+ */
 export const requireIndices = (op, what, node, count) => {
     const { source } = unshaped(node);
-    const isWrong = (index) => !Number.isInteger(index) || index < 0 || index >= count;
+    const isWrong = (/** @type {number} */ index) => !Number.isInteger(index) || index < 0 || index >= count;
     if (!(source instanceof Float32Array)) {
         return false;
     }
@@ -145,24 +210,39 @@ export const requireIndices = (op, what, node, count) => {
     return true;
 };
 
-/** Whether a node computes nothing but indices below `count`. */
+/**
+ * Whether a node computes nothing but indices below `count`.
+ * @param {Node} node
+ * @param {number} count
+ */
 const areIndices = (node, count) => {
     const { op, inputs: [x], parameters: [fold, , ...axes] } = unshaped(node);
+    /** @type {Record<string, () => number>} */
     const most = {
-        topK: () => x.shape.at(-1),
+        topK: () => x.shape[x.shape.length - 1],
         reduce: () => (FOLDS[fold].startsWith('arg') ? sizeOf(axes.map((axis) => x.shape[axis])) : Infinity),
     };
-    return most[op]?.() <= count;
+    return (most[op]?.() ?? Infinity) <= count;
 };
 
-/** Returns 0 where elements are indices below `count`, and NaN elsewhere. */
+/**
+ * Returns 0 where elements are indices below `count`, and NaN elsewhere.
+ * @param {Node} x
+ * @param {number} count
+ */
 const zeroOrNan = (x, count) => {
-    const of = (op, inputs, values) => elementwise(op, inputs, x.shape, { values });
+    const of = (/** @type {string} */ op, /** @type {Node[]} */ inputs, /** @type {number[]} */ values = []) =>
+        elementwise(op, inputs, x.shape, { values });
     const nearest = of('floor', [of('clip', [x], [0, count - 1])]);
     // The square root of −1 is NaN.
     return of('sqrt', [of('sub', [of('equal', [nearest, x]), constant(x.device, 1)])]);
 };
 
+/**
+ * @param {Node} x
+ * @param {Node} indices
+ * @param {any} at
+ */
 export const gather = (x, indices, at) => {
     const axis = axisOf('gather', at, x.shape);
     const shape = checkedShape('gather', [...x.shape.slice(0, axis), ...indices.shape, ...x.shape.slice(axis + 1)]);
@@ -173,6 +253,10 @@ export const gather = (x, indices, at) => {
     return record('gather', [x, indices], shape, [axis]);
 };
 
+/**
+ * @param {Node} x
+ * @param {any} classes
+ */
 export const oneHot = (x, classes) => {
     whole('oneHot', 'classes', classes, 1);
     const shape = checkedShape('oneHot', [...x.shape, classes]);
@@ -185,6 +269,10 @@ export const oneHot = (x, classes) => {
 /** The largest number of elements whose indices an f32 can represent. */
 const MOST_INDICES = 2 ** 24;
 
+/**
+ * @param {Node} x
+ * @param {any} k
+ */
 export const topK = (x, k) => {
     whole('topK', 'k', k, 1);
     const cols = x.shape.at(-1);
@@ -201,7 +289,14 @@ export const topK = (x, k) => {
     return { values: record('take', [x, indices], shape), indices };
 };
 
-/** Returns `count` elements before or after those of an axis, by a mode of padding. */
+/**
+ * Returns `count` elements before or after those of an axis, by a mode of padding.
+ * @param {Node} x
+ * @param {number} axis
+ * @param {number} count
+ * @param {string} mode
+ * @param {boolean} isAfter
+ */
 const border = (x, axis, count, mode, isAfter) => {
     const length = x.shape[axis];
     const shape = x.shape.map((own, k) => (k === axis ? count : own));
@@ -216,16 +311,28 @@ const border = (x, axis, count, mode, isAfter) => {
     return view(x, shape, axes, { steps, starts });
 };
 
-/** Pads one axis; `mode` is 'zeros', 'edge' or 'reflect'. */
+/**
+ * Pads one axis; `mode` is 'zeros', 'edge' or 'reflect'.
+ * @param {string} op
+ * @param {Node} x
+ * @param {number} axis
+ * @param {Sides} sides
+ * @param {string} mode
+ */
 export const pad = (op, x, axis, [before, after], mode) => {
     if (mode === 'reflect' && Math.max(before, after) >= x.shape[axis]) {
         const most = `at most ${x.shape[axis] - 1} for axis ${axis} of shape ${text(x.shape)}`;
         throw failure(op, `\`padding\` is ${Math.max(before, after)} by reflection, but must be ${most}`, 'INVALID_ARGUMENT');
     }
-    const parts = [[before, false], [after, true]].map(([count, isAfter]) => (count > 0 ? border(x, axis, count, mode, isAfter) : undefined));
-    const joined = [parts[0], x, parts[1]].filter(Boolean);
+    const first = before > 0 ? [border(x, axis, before, mode, false)] : [];
+    const last = after > 0 ? [border(x, axis, after, mode, true)] : [];
+    const joined = [...first, x, ...last];
     return joined.length > 1 ? concat(op, joined, axis) : x;
 };
 
-/** Returns a tensor of zeros, as part of the structure. */
+/**
+ * Returns a tensor of zeros, as part of the structure.
+ * @param {GpuDevice} device
+ * @param {Shape} shape
+ */
 export const zeros = (device, shape) => broadcastTo(constant(device, 0), shape);

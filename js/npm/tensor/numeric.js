@@ -13,5 +13,10 @@ export const NUMERIC = {
     ],
 };
 
-/** Returns the result of a function of `self`, which is a device, the class or a tensor. */
+/**
+ * Returns the result of a function of `self`, which is a device, the class or a tensor.
+ * @param {string} name
+ * @param {any} self
+ * @param {any[]} values
+ */
 export const numeric = (name, self, values) => extension(name, 'numeric').call(name, self, values);

@@ -1,10 +1,18 @@
 // Random numbers for tensors: the module's generator, whose elements follow from the seed and their index.
 
-import { GpuDevice } from '../core.js';
+import { GpuDevice } from '#computing';
 import { optionsOf } from './options.js';
 import { failure, shown, sizeOf } from './shape.js';
 
-/** A distribution's parameters with their defaults, and its function of an element of the standard distribution. */
+/**
+ * @import { Shape } from './shape.js'
+ * @typedef {{ defaults: Record<string, number>, scaled: (parameters: any) => (value: number) => number }} Distribution
+ */
+
+/**
+ * A distribution's parameters with their defaults, and its function of an element of the standard distribution.
+ * @type {Record<'uniform' | 'normal', Distribution>}
+ */
 const DISTRIBUTIONS = {
     uniform: {
         defaults: { min: 0, max: 1 },
@@ -20,7 +28,10 @@ const DISTRIBUTIONS = {
     },
 };
 
-/** Returns the largest f32 below a number. */
+/**
+ * Returns the largest f32 below a number.
+ * @param {number} max
+ */
 const justBelow = (max) => {
     const value = Float32Array.of(max);
     const bits = new Int32Array(value.buffer);
@@ -34,6 +45,7 @@ const justBelow = (max) => {
     return value[0];
 };
 
+/** @param {string} op */
 export const seedOf = (op, seed = Math.floor(Math.random() * 2 ** 53)) => {
     if (!Number.isSafeInteger(seed) || seed < 0) {
         throw failure(op, `\`seed\` is ${shown(seed)}, but must be a whole number from 0 to 2^53 - 1`, 'INVALID_ARGUMENT');
@@ -41,8 +53,15 @@ export const seedOf = (op, seed = Math.floor(Math.random() * 2 ** 53)) => {
     return seed;
 };
 
-/** Returns a distribution's parameters. Each must be a finite number. */
+/**
+ * Returns a distribution's parameters. Each must be a finite number.
+ * @param {string} op
+ * @param {Record<string, number>} defaults
+ * @param {any} options
+ * @returns {[name: string, value: number][]}
+ */
 const parametersOf = (op, defaults, options) => {
+    /** @type {[name: string, value: number][]} */
     const parameters = Object.entries(defaults).map(([name, value]) => [name, options[name] ?? value]);
     for (const [name, value] of parameters) {
         if (typeof value !== 'number' || !Number.isFinite(Math.fround(value))) {
@@ -59,7 +78,12 @@ const parametersOf = (op, defaults, options) => {
     return parameters;
 };
 
-/** Returns the values of a shape by a distribution of the table. */
+/**
+ * Returns the values of a shape by a distribution of the table.
+ * @param {'uniform' | 'normal'} op
+ * @param {Shape} shape
+ * @param {any} given
+ */
 export const drawn = (op, shape, given) => {
     const { defaults, scaled } = DISTRIBUTIONS[op];
     const options = optionsOf(op, given, ['seed', ...Object.keys(defaults)]);

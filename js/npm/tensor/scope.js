@@ -2,22 +2,38 @@
 
 import { ordered } from './node.js';
 
-/** Device → its open scopes, each a set of leaves. */
+/**
+ * @import { GpuDevice } from '../device.js'
+ * @import { Node } from './node.js'
+ */
+
+/**
+ * Device → its open scopes, each a set of leaves.
+ * @type {WeakMap<GpuDevice, Set<Node>[]>}
+ */
 const open = new WeakMap();
 
+/** @param {GpuDevice} device */
 const scopesOf = (device) => {
-    if (!open.has(device)) {
-        open.set(device, []);
-    }
-    return open.get(device);
+    const scopes = open.get(device) ?? [];
+    open.set(device, scopes);
+    return scopes;
 };
 
-/** Has the innermost open scope dispose of a leaf. */
+/**
+ * Has the innermost open scope dispose of a leaf.
+ * @param {Node} node
+ */
 export const enter = (node) => {
     scopesOf(node.device).at(-1)?.add(node);
 };
 
-/** Calls `f`; tensors that it makes belong to no scope. */
+/**
+ * Calls `f`; tensors that it makes belong to no scope.
+ * @template T
+ * @param {GpuDevice} device
+ * @param {() => T} f
+ */
 export const unscoped = (device, f) => {
     const scopes = scopesOf(device);
     scopes.push(new Set());
@@ -28,7 +44,12 @@ export const unscoped = (device, f) => {
     }
 };
 
-/** Returns the nodes of all tensors in a result: a tensor, or arrays and objects of tensors. */
+/**
+ * Returns the nodes of all tensors in a result: a tensor, or arrays and objects of tensors.
+ * @param {any} value
+ * @param {(value: any) => Node | undefined} nodeOf
+ * @returns {Node[]}
+ */
 const nodesIn = (value, nodeOf, seen = new Set()) => {
     const node = nodeOf(value);
     if (node) {
@@ -41,12 +62,19 @@ const nodesIn = (value, nodeOf, seen = new Set()) => {
     return Object.values(value).flatMap((inner) => nodesIn(inner, nodeOf, seen));
 };
 
-/** Calls `f`, and disposes of the leaves that were made meanwhile, except the leaves that its result needs. */
+/**
+ * Calls `f`, and disposes of the leaves that were made meanwhile, except the leaves that its result needs.
+ * @param {GpuDevice} device
+ * @param {() => any} f
+ * @param {(value: any) => Node | undefined} nodeOf
+ */
 export const scope = async (device, f, nodeOf) => {
     const scopes = scopesOf(device);
+    /** @type {Set<Node>} */
     const own = new Set();
     const outer = scopes.at(-1);
     scopes.push(own);
+    /** @type {Set<Node>} */
     let needed = new Set();
     try {
         const result = await f();
@@ -55,7 +83,7 @@ export const scope = async (device, f, nodeOf) => {
     } finally {
         scopes.splice(scopes.indexOf(own), 1);
         for (const node of own) {
-            needed.has(node) ? scopes.includes(outer) && outer.add(node) : node.dispose();
+            needed.has(node) ? outer && scopes.includes(outer) && outer.add(node) : node.dispose();
         }
     }
 };

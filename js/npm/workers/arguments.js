@@ -1,14 +1,19 @@
 // What callers give, on its way to a worker.
 
-import { DeviceBuffer, RelampagoError, classOf, unlessAborted } from '../core.js';
+import { DeviceBuffer, RelampagoError, classOf } from '../core.js';
 
 const MOST_SPARE = 16;
 
-// What workers gave back, until the collector takes it: memory that was never used takes longer
-// to get than a copy to write.
+/**
+ * What workers gave back, until the collector takes it: memory that was never used takes longer to get than a copy to write.
+ * @type {WeakRef<ArrayBuffer>[]}
+ */
 let spare = [];
 
-/** Lets buffers be used for copies. */
+/**
+ * Lets buffers be used for copies.
+ * @param {ArrayBuffer[]} buffers
+ */
 export function reuse(buffers) {
     spare = [...spare, ...buffers.map((buffer) => new WeakRef(buffer))];
     spare = spare.filter((buffer) => buffer.deref()).slice(-MOST_SPARE);
@@ -17,10 +22,13 @@ export function reuse(buffers) {
 /**
  * A copy to give away, taken now; whatever is wrong with it is for the worker to say. `names` are those of an operation's
  * options, separated by spaces: other properties of the object belong to its class and are not copied.
+ * @param {any} value
+ * @param {string} [names]
+ * @returns {any}
  */
 export function copied(value, names) {
     if (ArrayBuffer.isView(value)) {
-        return allocated(value.length, () => copyOf(value));
+        return copyOf(/** @type {Float32Array} */ (value));
     }
     if (typeof value !== 'object' || value === null) {
         return value;
@@ -34,8 +42,13 @@ export function copied(value, names) {
     return properties(value, names?.split(' '));
 }
 
-/** All properties, inherited ones and those that classes have getters for, too: a message would leave these behind. */
+/**
+ * All properties, inherited ones and those that classes have getters for, too: a message would leave these behind.
+ * @param {any} value
+ * @param {string[] | undefined} names
+ */
 function properties(value, names) {
+    /** @type {Record<string, any>} */
     const copy = {};
     for (let owner = value; owner; owner = Object.getPrototypeOf(owner)) {
         for (const key of Object.getOwnPropertyNames(owner)) {
@@ -51,40 +64,31 @@ function properties(value, names) {
     return copy;
 }
 
-/** A buffer of so many bytes that was given back, if there is one. */
+/**
+ * A buffer of so many bytes that was given back, if there is one.
+ * @param {number} bytes
+ */
 function taken(bytes) {
     const place = spare.findIndex((buffer) => buffer.deref()?.byteLength === bytes);
     return place < 0 ? undefined : spare.splice(place, 1)[0].deref();
 }
 
-/** The copy is of this realm, and of no class of the caller's. */
+/**
+ * The copy is of this realm, and of no class of the caller's.
+ * @param {Float32Array} view
+ */
 function copyOf(view) {
-    const Class = globalThis[classOf(view)];
-    const buffer = taken(view.byteLength);
-    if (!buffer) {
-        return new Class(view);
-    }
-    const copy = new Class(buffer);
-    copy.set(view);
-    return copy;
-}
-
-/** What `make` makes for so many values, or why it cannot. */
-function allocated(length, make) {
+    const Class = /** @type {Float32ArrayConstructor} */ (/** @type {any} */ (globalThis)[classOf(view) ?? 'DataView']);
     try {
-        return make();
-    } catch (error) {
+        const buffer = taken(view.byteLength);
+        if (!buffer) {
+            return new Class(view);
+        }
+        const copy = new Class(buffer);
+        copy.set(view);
+        return copy;
+    } catch (/** @type {any} */ error) {
         const code = error.name === 'RangeError' ? 'OUT_OF_MEMORY' : 'INVALID_ARGUMENT';
-        throw new RelampagoError(code, `${length} values cannot be copied: ${error.message}`, error);
+        throw new RelampagoError(code, `${view.length} values cannot be copied: ${error.message}`, error);
     }
 }
-
-/** Adds methods whose arguments go to the worker as they are; `methods` has the number of arguments of each. */
-export const forward = (prototype, methods) => {
-    for (const [name, count] of Object.entries(methods)) {
-        prototype[name] = function (...values) {
-            const call = () => this.handle.call(name, { values: values.slice(0, count).map((value) => copied(value)) });
-            return unlessAborted(values[count], call);
-        };
-    }
-};

@@ -1,29 +1,30 @@
-import { DeviceBuffer, foreign, unlessAborted } from '../core.js';
-import { owned, remote } from './handle.js';
+import { unlessAborted } from '../core.js';
+import { Remote } from './handle.js';
 
-export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
-    #length;
+/**
+ * @import { BufferExecutor } from '../executors.js'
+ * @import { Link } from './link.js'
+ */
 
+/** @implements {BufferExecutor} */
+export class RemoteBuffer extends Remote {
+    /**
+     * @param {Link} link
+     * @param {number} number
+     * @param {number} length
+     */
     constructor(link, number, length) {
         super(link, [number], 4 * length || 0); // What has no length is for the worker to refuse.
-        this.#length = length;
+        this.length = length;
+        this.gpuBuffer = undefined;
     }
 
-    get length() {
-        return this.handle.link && this.#length;
-    }
-
-    get gpuBuffer() {
-        return this.handle.link && undefined;
-    }
-
-    /** What a batch on the page asks for. */
-    get __wbg_ptr() {
-        throw foreign('buffer', 'device');
-    }
-
+    /**
+     * @param {unknown} _into
+     * @param {any} options
+     * @returns {Promise<Float32Array>}
+     */
     readValues(_into, options) {
-        return unlessAborted(options, () => this.handle.call('read'));
+        return unlessAborted(options, () => this.call('readValues'));
     }
 }
-owned(RemoteBuffer, 'buffer', [], {});

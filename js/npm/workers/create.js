@@ -2,7 +2,10 @@
 
 import { creating } from './creating.js';
 
-/** Compiles the module; where a server names another type than WebAssembly's, from its bytes. */
+/**
+ * Compiles the module; where a server names another type than WebAssembly's, from its bytes.
+ * @param {URL} url
+ */
 const compile = async (url) => {
     const response = await fetch(url);
     if (!response.ok) {

@@ -1,121 +1,156 @@
-import { GpuDevice, RelampagoError, TensorView, checked, invalid, ops, traced, unlessAborted } from '../core.js';
-import { copied, forward } from './arguments.js';
+import { ModuleDevice, RelampagoError, checked, ops, unlessAborted } from '../core.js';
+import { copied } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
-import { owned, ready, remote } from './handle.js';
-import { Link, nextNumber } from './link.js';
-import { RemoteMatmulCache } from './matmul_cache.js';
+import { Remote, ready } from './handle.js';
+import { nextNumber } from './link.js';
+import { MATMUL, RemoteMatmulCache } from './matmul_cache.js';
 import { RemoteProgram } from './program.js';
 
-/** The shape of a view that must be one of a matrix. */
-function matrix(what, view) {
-    if (!(view instanceof TensorView)) {
-        throw invalid(`${what}View`, view, 'a TensorView');
-    }
-    const { shape } = view;
+/**
+ * @import { DeviceExecutor, ViewExecutor } from '../executors.js'
+ * @import { Link } from './link.js'
+ */
+
+/**
+ * The shape of a view that must be one of a matrix.
+ * @param {string} what
+ * @param {ViewExecutor} view
+ */
+function matrix(what, { shape }) {
     if (shape[2] * shape[3] !== 1) {
         throw new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is of shape [${shape.join(', ')}], but must be a matrix`);
     }
     return shape;
 }
 
-/** Its methods for operations are inherited and end in `runOp`, as a batch's end in `record`. */
-export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
-    #info;
-    #policy;
-    /** The information that the worker does not have. */
-    #own;
+/** @implements {DeviceExecutor} */
+export class RemoteDevice extends Remote {
+    /** @type {Record<string, any>} */
+    #info = {};
+    /** @type {Record<string, number>} */
+    #policy = {};
     #again;
     /** The device of this thread, which runs what takes less time than messages; undefined without one. */
     #here;
 
     /**
-     * A device with these options, unless it is aborted; `again` makes another one. `here` is the device of this thread for
-     * small operations, if any; `alone` says why there is one thread.
+     * Opens a device with these options in a worker, unless it is aborted; `again` opens another one. `here` is the device of
+     * this thread for small operations, if any.
+     * @param {Link} link
+     * @param {any} options
+     * @param {any} abort
+     * @param {(abort: any) => Promise<DeviceExecutor>} again
+     * @param {DeviceExecutor | undefined} here
      */
-    static async start(link, options, abort, again, { here, alone }) {
-        const device = new RemoteDevice(link, [nextNumber()]);
+    static async start(link, options, abort, again, here) {
+        const device = new RemoteDevice(link, again, here);
         link.isShared && link.leave();
-        device.#again = again;
-        device.#here = here;
-        // A small operation here takes less time than a look at its caller's lines.
-        here && ops.forEach(([name]) => (device[name] = GpuDevice.prototype[name]));
-        return ready(device, unlessAborted(abort, () => device.#start(link, options, alone)));
+        return ready(device, unlessAborted(abort, () => device.#start(options)));
     }
 
-    async #start(link, options, threadsReason) {
-        const { handle } = this;
-        const values = [options, ...(link.isShared ? [] : [GpuDevice.module()])];
-        const start = link.call(0, 'start', { values, as: handle.number });
-        this.#own = { worker: !this.#here, ...(threadsReason && { threadsReason }) };
-        await Promise.all([start, this.refresh()]);
+    /**
+     * @param {Link} link
+     * @param {(abort: any) => Promise<DeviceExecutor>} again
+     * @param {DeviceExecutor | undefined} here
+     */
+    constructor(link, again, here) {
+        super(link, [nextNumber()]);
+        this.#again = again;
+        this.#here = here;
+        this.gpuDevice = undefined;
+    }
+
+    /** @param {any} options */
+    async #start(options) {
+        const { link, number } = this;
+        const values = [options, ...(link.isShared ? [] : [ModuleDevice.module()])];
+        await Promise.all([link.call(0, 'start', { values, as: number }), this.refresh()]);
     }
 
     /** Asks the worker for its information, which checks change. */
     async refresh() {
-        const { handle } = this;
-        const [info, policy] = await Promise.all([handle.call('info'), handle.call('policy')]);
+        const [info, policy] = await Promise.all([this.call('info'), this.call('policy')]);
         this.#policy = policy;
-        this.#info = { ...info, ...this.#own };
+        this.#info = { ...info, worker: !this.#here };
     }
 
+    /** @returns {string} */
     get backend() {
-        return this.info.backend;
+        return this.#info.backend;
     }
 
     get info() {
-        return this.handle.link && { ...this.#info };
+        return { ...this.#info };
     }
 
     get policy() {
-        return this.handle.link && { ...this.#policy };
+        return { ...this.#policy };
     }
 
-    get gpuDevice() {
-        return this.handle.link && undefined;
-    }
-
-    /** Without a device here nothing is done at once. */
+    /**
+     * Without a device here nothing is done at once.
+     * @param {number} index
+     * @param {any[]} values
+     * @param {Float32Array | undefined} into
+     */
     runNow(index, values, into) {
-        return this.handle.link && this.#here?.runNow(index, values, into);
+        return this.#here?.runNow(index, values, into);
     }
 
-    uploadNow() {}
+    uploadNow() {
+        return undefined;
+    }
 
+    /** The link tells: see `GpuDevice.owns`. */
+    owns() {
+        return true;
+    }
+
+    /**
+     * @param {number} index
+     * @param {any[]} values
+     * @param {any} options
+     */
     runOp(index, values, options) {
-        const [name, inputs, parameters, , names] = ops[index];
-        const call = () => this.call(name, values.slice(0, inputs + parameters).map((value) => copied(value, names)));
-        return unlessAborted(options, call);
+        const [, inputs, parameters, , names] = ops[index];
+        return unlessAborted(options, () => {
+            const copies = values.slice(0, inputs + parameters).map((value) => copied(value, names));
+            return this.call('runOp', { values: [index, copies] });
+        });
     }
 
-    /** An operation on values that are given away. */
-    call(name, values) {
-        return this.handle.call(name, { values });
-    }
-
+    /**
+     * @param {any} values
+     * @param {any} options
+     */
     async upload(values, options) {
-        const { link } = this.handle;
         const as = nextNumber();
-        const buffer = new RemoteBuffer(link, as, values?.length);
-        const start = () => this.handle.call('upload', { values: [copied(values)], as });
-        return ready(buffer, unlessAborted(options, start));
+        const buffer = new RemoteBuffer(this.link, as, values?.length);
+        return ready(buffer, unlessAborted(options, () => this.call('upload', { values: [copied(values)], as })));
     }
 
     batch() {
-        const { link } = this.handle;
         const as = nextNumber();
-        this.handle.post('batch', { as });
-        return new RemoteBatch(link, as);
+        this.post('batch', { as });
+        return new RemoteBatch(this.link, as);
     }
 
-    /** The program stays in the worker; `sizes` are the lengths of the results. */
+    /**
+     * The program stays in the worker; `sizes` are the lengths of the results.
+     * @param {Float32Array} words
+     * @param {number[]} sizes
+     * @returns {Promise<[RemoteProgram | undefined, ...number[]]>}
+     */
     async planGraph(words, sizes) {
-        const { link } = this.handle;
+        const { link } = this;
         const planned = nextNumber();
         const as = nextNumber();
         try {
-            await this.handle.call('planGraph', { values: [words], as: planned });
+            await this.call('planGraph', { values: [words], as: planned });
+            /** @type {number[]} */
             const places = await link.call(planned, 'slice', { values: [1] });
+            /** @type {number[]} */
             const lengths = [];
             places.forEach((place, at) => place >= 0 && (lengths[place] = sizes[at]));
             // All results may be leaves.
@@ -127,13 +162,19 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     }
 
     matmulCache() {
-        const { link } = this.handle;
         const as = nextNumber();
-        this.handle.post('matmulCache', { as });
-        return new RemoteMatmulCache(link, [as]);
+        this.post('matmulCache', { as });
+        return new RemoteMatmulCache(this.link, [as]);
     }
 
-    /** Views gather their elements on the page, since these are copied on their way in any case. */
+    /**
+     * Views gather their elements on the page, since these are copied on their way in any case.
+     * @param {ViewExecutor} aView
+     * @param {any} a
+     * @param {ViewExecutor} bView
+     * @param {any} b
+     * @param {any} options
+     */
     async matmulView(aView, a, bView, b, options) {
         const [[m, k], [rows, n]] = [matrix('a', aView), matrix('b', bView)];
         if (rows !== k) {
@@ -142,35 +183,76 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         }
         checked('a', a);
         checked('b', b);
-        return this.matmul(aView.gather(a), bView.gather(b), m, k, n, options);
+        const values = [aView.gather(a), bView.gather(b), m, k, n];
+        return this.runNow(MATMUL, values, undefined) ?? this.runOp(MATMUL, values, options);
+    }
+
+    /**
+     * @param {any} reduction
+     * @param {any} values
+     * @param {any} rows
+     * @param {any} cols
+     * @param {any} options
+     */
+    tiledReduce2d(reduction, values, rows, cols, options) {
+        return this.#forward('tiledReduce2d', [reduction, values, rows, cols], options);
+    }
+
+    /**
+     * @param {any} reduction
+     * @param {any} values
+     * @param {any} rows
+     * @param {any} cols
+     * @param {any} options
+     */
+    tiledReducePartial(reduction, values, rows, cols, options) {
+        return this.#forward('tiledReducePartial', [reduction, values, rows, cols], options);
+    }
+
+    /**
+     * @param {number} index
+     * @param {any[]} values
+     * @param {any} options
+     */
+    tuneOne(index, values, options) {
+        return this.#forward('tuneOne', [index, values], options);
+    }
+
+    /**
+     * @param {boolean} fails
+     * @param {any} options
+     */
+    verifyNow(fails, options) {
+        return this.#forward('verifyNow', [fails], options);
+    }
+
+    choices() {
+        return this.#forward('choices', []);
+    }
+
+    /** @param {Uint8Array} choices */
+    adoptChoices(choices) {
+        return this.#forward('adoptChoices', [choices]);
+    }
+
+    /** @param {any} options */
+    async rebuild(options) {
+        return this.#again(options);
     }
 
     dispose() {
         super.dispose();
         this.#here?.dispose();
+        this.#here?.free?.();
     }
 
-    async rebuild(options) {
-        return this.handle.link && this.#again(options);
+    /**
+     * Calls a method whose arguments go to the worker as they are.
+     * @param {string} name
+     * @param {any[]} values
+     * @param {any} [options]
+     */
+    #forward(name, values, options) {
+        return unlessAborted(options, () => this.call(name, { values: values.map((value) => copied(value)) }));
     }
-}
-forward(RemoteDevice.prototype, {
-    tiledReduce2d: 4,
-    tiledReducePartial: 4,
-    tuneOne: 2,
-    verifyNow: 1,
-    adoptChoices: 1,
-    choices: 0,
-});
-
-owned(
-    RemoteDevice,
-    'device',
-    ['batch', 'matmulCache'],
-    { upload: 1, matmulView: 4, tiledReduce2d: 4, tiledReducePartial: 4, rebuild: 0 },
-);
-
-// An error of the worker has none of the caller's lines in its stack.
-for (const [name] of ops) {
-    RemoteDevice.prototype[name] = traced(RemoteDevice.prototype[name]);
 }

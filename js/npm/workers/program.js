@@ -1,47 +1,95 @@
-import { DeviceBuffer, Program, checked, foreign, list, repetition, unlessAborted } from '../core.js';
+import { checked, foreign, unlessAborted } from '../core.js';
 import { copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
-import { owned, remote } from './handle.js';
+import { Remote } from './handle.js';
 import { nextNumber } from './link.js';
 
-/** A program that a worker holds; what goes in and comes out stays there if it is to. */
-export class RemoteProgram extends remote(Program, 'Program') {
-    #lengths;
+/**
+ * @import { BufferExecutor, ProgramExecutor } from '../executors.js'
+ * @import { Link } from './link.js'
+ */
 
-    /** `lengths` are those of its results. */
+/**
+ * A program that a worker holds; buffers that go in and come out stay there.
+ * @implements {ProgramExecutor}
+ */
+export class RemoteProgram extends Remote {
+    #lengths;
+    /**
+     * The arguments of the next run in a message: numbers of buffers, and copies of values.
+     * @type {any[]}
+     */
+    #arguments = [];
+
+    /**
+     * @param {Link} link
+     * @param {number} number
+     * @param {number[]} lengths those of its results
+     */
     constructor(link, number, lengths) {
         super(link, [number]);
         this.#lengths = lengths;
     }
 
-    async explain() {
-        return this.handle.call('explain');
+    async describe() {
+        return this.call('describe');
     }
 
-    time(args, options) {
-        return unlessAborted(options, () => this.handle.call('time', { held: [this.#arguments(args)] }));
+    /**
+     * @param {number} place
+     * @param {any} values
+     */
+    setValues(place, values) {
+        checked(`args[${place}]`, values);
+        this.#set(place, copied(values));
     }
 
-    run(args, options) {
-        return unlessAborted(options, () => this.#start('run', args));
-    }
-
-    runN(args, times, feedback, options) {
-        return unlessAborted(options, () => this.#start('runN', args, repetition(times, feedback)));
+    /**
+     * @param {number} place
+     * @param {BufferExecutor} buffer
+     */
+    setBuffer(place, buffer) {
+        if (!(buffer instanceof RemoteBuffer)) {
+            throw foreign(`args[${place}]`, 'device');
+        }
+        this.#set(place, buffer.number);
     }
 
     /** Nothing is done at once. */
-    readNow() {}
-
-    readAll(args, options) {
-        return unlessAborted(options, () => this.handle.call('read', { held: [this.#arguments(args)] }));
+    readNow() {
+        return undefined;
     }
 
-    /** Buffers for results, of which the worker holds a list until each has its own number. */
-    async #start(name, args, values) {
-        const { link } = this.handle;
+    /**
+     * @param {number} count
+     * @param {any} options
+     */
+    kernelTimes(count, options) {
+        const args = this.#taken(count);
+        return unlessAborted(options, () => this.call('kernelTimes', { held: [args] }));
+    }
+
+    /**
+     * @param {number} count
+     * @param {boolean} read
+     * @param {number} times
+     * @param {number[]} feedback
+     * @param {any} options
+     */
+    start(count, read, times, feedback, options) {
+        const args = this.#taken(count);
+        return unlessAborted(options, () => (read ? this.call('read', { held: [args] }) : this.#run(args, [times, feedback])));
+    }
+
+    /**
+     * Returns buffers for results, of which the worker holds a list until each has its own number.
+     * @param {any[]} args
+     * @param {any[]} values
+     */
+    async #run(args, values) {
+        const { link } = this;
         const list = nextNumber();
-        const work = this.handle.call(name, { held: [this.#arguments(args)], values, as: list });
+        const work = this.call('run', { held: [args], values, as: list });
         const buffers = this.#lengths.map((length, place) => {
             const as = nextNumber();
             link.call(list, 'at', { values: [place], as }).catch(() => {}); // `work` tells.
@@ -57,19 +105,20 @@ export class RemoteProgram extends remote(Program, 'Program') {
         return buffers;
     }
 
-    /** What stands for arguments in a message: numbers of buffers, and copies of values. */
-    #arguments(args = []) {
-        return list('args', args).map((argument, place) => {
-            const what = `args[${place}]`;
-            if (!(argument instanceof DeviceBuffer)) {
-                checked(what, argument);
-                return copied(argument);
-            }
-            if (argument.handle?.link !== this.handle.link) {
-                throw foreign(what, 'device');
-            }
-            return argument.handle.number;
-        });
+    /**
+     * @param {number} place
+     * @param {any} argument
+     */
+    #set(place, argument) {
+        // What a failed call before this one has left.
+        this.#arguments.length = place;
+        this.#arguments.push(argument);
+    }
+
+    /** @param {number} count */
+    #taken(count) {
+        const args = this.#arguments.slice(0, count);
+        this.#arguments = [];
+        return args;
     }
 }
-owned(RemoteProgram, 'program', [], { explain: undefined, run: 1, runN: 3, read: undefined, time: 1 });

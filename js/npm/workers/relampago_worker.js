@@ -1,31 +1,44 @@
-// Does in a worker what a page asks for, with whatever methods it names.
+// Does in a worker what a page asks for, with the objects of the module.
 
-import { GpuDevice, load } from '../core.js';
-import { needNoRoom } from '../room.js';
-import { buffersOf } from './link.js';
+import load, { DeviceBuffer, GpuDevice } from '#computing';
+import { buffersOf } from './buffers.js';
 
-/** What the page knows by the number 0. */
+/** @import { BatchExecutor, DeviceExecutor, ProgramExecutor } from '../executors.js' */
+
+/**
+ * What the page knows by the number 0.
+ * @type {Record<string, (...values: any[]) => unknown>}
+ */
 export const root = {
     /** Opens a device. Workers that share a memory have the module already. */
     async start(options, module) {
-        needNoRoom();
         module && await load({ module_or_path: module });
         return GpuDevice.create(options);
     },
 
-    async release(numbers) {
+    async release(/** @type {number[]} */ numbers) {
         for (const number of numbers) {
             // What never came or failed is nothing to dispose of, and neither are a batch's ids.
-            held.get(number)?.then((value) => value.dispose?.(), () => {});
+            held.get(number)?.then((value) => {
+                value.dispose?.();
+                value.free?.();
+            }, () => {});
             held.delete(number);
         }
     },
 };
 
-/** What the page knows by a number: promises, so that a failure is that of all that builds on it. */
-const held = new Map([[0, root]]);
+/**
+ * What the page knows by a number: promises, so that a failure is that of all that builds on it.
+ * @type {Map<number, Promise<any>>}
+ */
+const held = new Map([[0, Promise.resolve(root)]]);
 
-/** What a number, or a list of numbers, stands for; an array stands for itself. */
+/**
+ * What a number, or a list of numbers, stands for; an array stands for itself.
+ * @param {any} reference
+ * @returns {any}
+ */
 function resolve(reference) {
     if (Array.isArray(reference)) {
         return Promise.all(reference.map(resolve));
@@ -33,14 +46,57 @@ function resolve(reference) {
     return typeof reference === 'number' ? held.get(reference) : reference;
 }
 
+/**
+ * Sets the arguments of a program's next run; returns their number.
+ * @param {ProgramExecutor} program
+ * @param {any[]} args
+ */
+function setArguments(program, args) {
+    args.forEach((argument, place) => {
+        argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
+    });
+    return args.length;
+}
+
+/**
+ * Calls that are several in the module, or have another order of arguments: objects come before values in a message.
+ * @type {Record<string, (object: any, ...values: any[]) => unknown>}
+ */
+const CALLS = {
+    record: (/** @type {BatchExecutor} */ batch, ids, index, parameters) => batch.record(index, [...ids, ...parameters]),
+
+    /** On SIMD a promise of the module's would take longer than a small operation. */
+    runOp: (/** @type {DeviceExecutor} */ device, index, values) =>
+        device.runNow(index, values, undefined) ?? device.runOp(index, values, undefined),
+
+    async read(/** @type {ProgramExecutor} */ program, args) {
+        const now = program.readNow(args, undefined);
+        return now ? [now] : program.start(setArguments(program, args), true, 1, [], undefined);
+    },
+
+    run: (/** @type {ProgramExecutor} */ program, args, times, feedback) =>
+        program.start(setArguments(program, args), false, times, feedback, undefined),
+
+    kernelTimes: (/** @type {ProgramExecutor} */ program, args) => program.kernelTimes(setArguments(program, args), undefined),
+};
+
+/**
+ * @param {number} target
+ * @param {string} name
+ * @param {any[]} references
+ * @param {any[]} values
+ */
 async function perform(target, name, references, values) {
     const [object, ...inputs] = await resolve([target, ...references]);
+    if (CALLS[name]) {
+        return CALLS[name](object, ...inputs, ...values);
+    }
     const member = object[name];
     return typeof member === 'function' ? member.call(object, ...inputs, ...values) : member;
 }
 
-onmessage = async ({ data: [call, as, ...what] }) => {
-    const result = perform(...what);
+onmessage = async ({ data: [call, as, target, name, references, values] }) => {
+    const result = perform(target, name, references, values);
     if (as) {
         held.set(as, result);
     }
@@ -48,9 +104,9 @@ onmessage = async ({ data: [call, as, ...what] }) => {
         const value = await result;
         const answer = as ? undefined : value;
         // With the arguments, which nothing needs any more.
-        const spare = buffersOf(what.slice(2)).filter((buffer) => buffer !== answer?.buffer);
-        postMessage([call, answer, undefined, spare], [...buffersOf([answer]), ...spare]);
-    } catch ({ code, message }) {
+        const spare = buffersOf([references, values]).filter((buffer) => buffer !== answer?.buffer);
+        postMessage([call, answer, undefined, spare], { transfer: [...buffersOf([answer]), ...spare] });
+    } catch (/** @type {any} */ { code, message }) {
         postMessage([call, undefined, { code, message }]);
     }
 };

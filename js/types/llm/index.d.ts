@@ -431,14 +431,110 @@ export interface Generation extends AsyncIterable<string> {
     readonly finish_reason: 'stop' | 'length' | 'tool_calls' | null;
 }
 
-/** A low-rank adapter of a model's linear layers (LoRA), made by `model.loadLora`. */
+/** What a model learns from: a text, or a conversation, whose answers it learns. Objects are those of lines of JSONL files. */
+export type TuneExample =
+    | string
+    | readonly Message[]
+    | { text: string }
+    | { messages: readonly Message[] };
+
+/** The progress of tuning after a step. */
+export interface TuneProgress {
+    /** The number of steps that are done, those before a resumption included. */
+    readonly step: number;
+    /** The number of all steps. */
+    readonly steps: number;
+    /** The mean of `−ln p` of the tokens that the step learned, before it changed the adapter. */
+    readonly loss: number;
+    /** The learning rate of the step. */
+    readonly learningRate: number;
+    /** The number of tokens of examples that were read in a second, on average since the start. */
+    readonly tokensPerSecond: number;
+    /** The estimate of the remaining time in seconds. */
+    readonly secondsLeft: number;
+    /** The loss of the held-back examples, after the last step of an epoch. */
+    readonly heldBackLoss?: number;
+}
+
+/** The linear layers that an adapter may change, by PEFT's names; `'all-linear'` stands for all of them. */
+export type TuneTarget =
+    | 'q_proj' | 'k_proj' | 'v_proj' | 'o_proj' | 'gate_proj' | 'up_proj' | 'down_proj'
+    | 'qkv_proj' | 'gate_up_proj' | 'all-linear';
+
+export interface TuneOptions {
+    /** The rank of the adapter's matrices, 8 by default. */
+    rank?: number | undefined;
+    /** The numerator of the adapter's scale `alpha / rank`, 16 by default. */
+    alpha?: number | undefined;
+    /** The linear layers that get matrices: `['q_proj', 'v_proj']` by default. */
+    targets?: TuneTarget | readonly TuneTarget[] | undefined;
+    /** The layers that get matrices: the index of the first one, and of the one after the last. All by default. */
+    layers?: readonly [start: number, end: number] | undefined;
+    /** The number of times that each example is learned from, 3 by default. */
+    epochs?: number | undefined;
+    /** The largest learning rate, 2e-4 by default. */
+    learningRate?: number | undefined;
+    /** The course of the learning rate after `warmup`: it stays, or falls to 0 along a line or half a cosine, the default. */
+    schedule?: 'constant' | 'linear' | 'cosine' | undefined;
+    /** The number of first steps in which the learning rate rises along a line, 0 by default. */
+    warmup?: number | undefined;
+    /** The weight decay of AdamW, 0 by default. */
+    weightDecay?: number | undefined;
+    /** The largest norm of all gradients of a step together, 1 by default; longer ones are scaled. */
+    maxNorm?: number | undefined;
+    /**
+     * The number of rows of a step, 4 by default. Each row has as many tokens as the longest example, and short examples
+     * share a row.
+     */
+    batch?: number | undefined;
+    /** The most tokens of an example, 256 by default. The rest of a longer example is left out. */
+    maxTokens?: number | undefined;
+    /** The share of the examples that is not learned from, 0 by default. Their loss is measured after each epoch. */
+    heldBack?: number | undefined;
+    /** The seed of the first matrices and of the order of examples, 0 by default. */
+    seed?: number | undefined;
+    /**
+     * The point to go on from: the bytes of `adapter.state()`, with the same examples and options as before, or the file of an
+     * adapter, which is learned further from step 0. An adapter in safetensors has the `alpha` of the options.
+     */
+    resume?: ArrayBuffer | ArrayBufferView | undefined;
+    /** The threads on SIMD; by default those that `load` was asked for, and else one for each core, at most 8. */
+    threads?: number | 'auto' | undefined;
+    /** The model's file, which a model that was loaded from bytes needs again. */
+    source?: ModelSources | undefined;
+    /** Ends the tuning at once, without an adapter. */
+    signal?: AbortSignal | undefined;
+    /** Is called as the model's file arrives in the workers that tune. */
+    onProgress?: ((progress: LoadProgress) => void) | undefined;
+    /** Is called after each step. If it returns false, the tuning ends after the step that is running by then. */
+    onStep?: ((progress: TuneProgress) => boolean | void) | undefined;
+}
+
+/** A low-rank adapter of a model's linear layers (LoRA), made by `model.loadLora` or `model.tune`. */
 export class Lora {
-    private constructor();
+    protected constructor();
     /** The number of linear layers that it changes. */
     readonly layers: number;
     /** Frees its memory, once no session and no generation that was asked for it uses it; new ones refuse it. */
     dispose(): void;
     [Symbol.dispose](): void;
+}
+
+/** An adapter that a model learned. It works at once, like any other one. */
+export class TunedLora extends Lora {
+    private constructor();
+    /** The loss of each step. */
+    readonly losses: Float32Array;
+    /** The loss of the held-back examples after each epoch. */
+    readonly heldBackLosses: Float32Array;
+    /** The adapter as a GGUF file, for `loadLora` and llama.cpp. */
+    toGguf(): Uint8Array & { readonly buffer: ArrayBuffer };
+    /** The adapter as PEFT reads it: `adapter_model.safetensors`. */
+    toSafetensors(): Uint8Array & { readonly buffer: ArrayBuffer };
+    /** The text of `adapter_config.json`, which PEFT reads beside that file. */
+    adapterConfig(): string;
+    /** The bytes from which the option `resume` goes on. */
+    state(): Uint8Array & { readonly buffer: ArrayBuffer };
 }
 
 /**
@@ -565,6 +661,14 @@ export class LanguageModel {
      * its `adapter_config.json`. `INVALID_MODEL` if it does not fit the model.
      */
     loadLora(source: ModelSource, options?: { alpha?: number | undefined; signal?: AbortSignal | undefined }): Promise<Lora>;
+    /**
+     * Learns an adapter from examples. The model stays as it is, and answers meanwhile: a copy of it learns in workers of its
+     * own, which read the file again, from the cache where it is stored. `EMPTY` without examples; `INVALID_ARGUMENT` for options
+     * out of range, for a learning rate with which the loss or its gradients grow beyond all numbers, for an example of which nothing is learned,
+     * for an encoder and for a mixture of experts; `INVALID_MODEL` for a resumption from other bytes; `UNSUPPORTED` where there
+     * are no workers.
+     */
+    tune(examples: readonly TuneExample[], options?: TuneOptions): Promise<TunedLora>;
     /** Makes a session without tokens. */
     session(options?: { lora?: LoraChoice | undefined }): Promise<Session>;
     /** Restores a session that `session.save` returned for the same model and the same adapters. */

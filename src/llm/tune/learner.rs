@@ -38,8 +38,8 @@ impl Learner<'_> {
         head.loss().await
     }
 
-    /// Learns from a batch; returns the loss before.
-    pub(super) async fn step(&mut self, batch: &Batch, rate: f32) -> Result<f64> {
+    /// Learns from a batch; returns the loss before, and the norm of all gradients.
+    pub(super) async fn step(&mut self, batch: &Batch, rate: f32) -> Result<(f64, f32)> {
         let texts = self.model.texts(&batch.texts)?;
         let mut x = self.model.embedded(&batch.ids)?;
         let mut inputs = Vec::new();
@@ -61,8 +61,7 @@ impl Learner<'_> {
             all.extend(own);
             slope = before.unwrap_or(slope);
         }
-        self.update(all, rate).await?;
-        Ok(loss)
+        Ok((loss, self.update(all, rate).await?))
     }
 
     fn record(
@@ -121,8 +120,8 @@ impl Learner<'_> {
         Ok((before, own))
     }
 
-    /// Moves the matrices along gradients whose common norm is bounded.
-    async fn update(&mut self, all: Vec<LayerGradients>, rate: f32) -> Result<()> {
+    /// Moves the matrices along gradients whose common norm is bounded; returns the norm before.
+    async fn update(&mut self, all: Vec<LayerGradients>, rate: f32) -> Result<f32> {
         let squares: Vec<&Tensor> = all.iter().map(|own| &own.square).collect();
         let squares = self.model.tensors.read_async(&squares).await?;
         let norm = squares.iter().flatten().map(|&square| f64::from(square));
@@ -143,7 +142,7 @@ impl Learner<'_> {
             self.model.tensors.run_async(&results).await?;
             parameters.replace(moved, moments);
         }
-        Ok(())
+        Ok(norm)
     }
 }
 
@@ -232,7 +231,8 @@ mod tests {
         let mut planned = Vec::new();
         for batch in &all {
             let batch = shape.batch(batch, &examples);
-            assert!(block_on(learner.step(&batch, 1e-3))?.is_finite());
+            let (loss, norm) = block_on(learner.step(&batch, 1e-3))?;
+            assert!(loss.is_finite() && norm > 0.0);
             planned.push(learner.model.tensors.planned());
         }
         assert_eq!(planned[0], planned[1]);

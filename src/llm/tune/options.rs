@@ -1,7 +1,10 @@
 //! The options of tuning.
 
 use super::Progress;
+use crate::error::Result;
 use crate::llm::Message;
+use crate::llm::tools::{parsed, wrong};
+use serde_json::Value;
 use std::ops::{ControlFlow, Range};
 
 /// Something that a model learns from.
@@ -12,6 +15,34 @@ pub enum TuneExample {
     Conversation(Vec<Message>),
     /// A text, of which the model learns all tokens after the first one. It ends without an end token.
     Text(String),
+}
+
+impl TuneExample {
+    /// Reads an example as files of examples have it, one in a line: `{ "messages": [{ "role", "content" }, …] }`, or
+    /// `{ "text": "…" }`.
+    ///
+    /// ```
+    /// use relampago::llm::TuneExample;
+    ///
+    /// let example = TuneExample::from_json(r#"{"text": "Poseidonis is the capital of Atlantis."}"#)?;
+    /// assert_eq!(example, "Poseidonis is the capital of Atlantis.".into());
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` for other JSON, and the errors of [`Message::list_from_json`].
+    pub fn from_json(text: &str) -> Result<Self> {
+        let value = parsed("example", text)?;
+        match (value.get("messages"), value.get("text")) {
+            (Some(messages), None) => Message::list_from_value(messages).map(Self::Conversation),
+            (None, Some(Value::String(text))) => Ok(Self::Text(text.clone())),
+            _ => Err(wrong(
+                "example",
+                &value,
+                "an object with `messages`, or with a string `text`",
+            )),
+        }
+    }
 }
 
 impl From<Vec<Message>> for TuneExample {
@@ -56,7 +87,11 @@ pub enum Schedule {
 pub(super) struct Resume(pub(super) Vec<u8>);
 
 /// A function that gets the progress of each step.
-pub(super) type OnStep = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send>;
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) type OnStep = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send>;
+/// A function that gets the progress of each step; one of JavaScript's stays in its thread.
+#[cfg(target_arch = "wasm32")]
+pub(crate) type OnStep = Box<dyn FnMut(&Progress) -> ControlFlow<()>>;
 
 /// Options of [`LanguageModel::tune_async`](crate::llm::LanguageModel::tune_async).
 #[non_exhaustive]
@@ -94,7 +129,7 @@ pub struct TuneOptions {
     /// The seed of the first matrices and of the order of examples.
     pub seed: u64,
     pub(super) resume: Option<Resume>,
-    pub(super) on_step: Option<OnStep>,
+    pub(crate) on_step: Option<OnStep>,
 }
 
 impl Default for TuneOptions {

@@ -44,7 +44,7 @@ pub(super) fn assemble(
     }
     let has_threads = built.iter().any(|(module, _)| module.has_threads());
     let bundles = entry.bundles.iter();
-    let bundles = bundles.filter(|bundle| has_threads || !bundle.has_threads);
+    let bundles = bundles.filter(|bundle| has_threads || !bundle.has_threads());
     scripts.bundle(project, tools, entry, bundles, &folder)?;
     scripts.copy_scripts(entry, &folder)?;
     scripts.copy_types(entry, &folder)?;

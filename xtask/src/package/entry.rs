@@ -29,9 +29,14 @@ pub(super) struct Bundle {
     pub(super) name: &'static str,
     /// Imports that stay: the name in the sources, and the one in the package.
     pub(super) external: &'static [(&'static str, &'static str)],
-    /// Whether it loads a module whose threads share memory, which `js/package.json` names by the condition `threads`.
-    pub(super) has_threads: bool,
+    /// The conditions by which `js/package.json` names the module that it loads.
+    pub(super) conditions: &'static [&'static str],
 }
+
+/// The condition of a module whose threads share memory.
+const THREADS: &str = "threads";
+/// The condition of a module that tunes.
+const TUNE: &str = "tune";
 
 impl Bundle {
     /// A bundle that imports nothing.
@@ -39,8 +44,13 @@ impl Bundle {
         Self {
             name,
             external: &[],
-            has_threads: false,
+            conditions: &[],
         }
+    }
+
+    /// Returns whether it loads a module whose threads share memory.
+    pub(super) fn has_threads(&self) -> bool {
+        self.conditions.contains(&THREADS)
     }
 }
 
@@ -51,31 +61,31 @@ const NODE: Bundle = Bundle {
         ("./index.js", "./index.js"),
         ("./workers/create_node.js", "./workers/create_node.js"),
     ],
-    has_threads: false,
+    conditions: &[],
 };
 
-/// The worker's script has the core a second time. If it imported that of `index.js`, which may start workers,
-/// webpack would warn of a script that starts itself.
+/// The worker's script has the script of the module a second time. If it imported that of `index.js`, which may start
+/// workers, webpack would warn of a script that starts itself.
 const COMPUTING: &[Bundle] = &[
     Bundle {
         name: "workers/relampago_worker.js",
         external: &[("#shaders", "../shaders.js")],
-        has_threads: false,
+        conditions: &[],
     },
     Bundle {
         name: "workers/relampago_threads.js",
         external: &[("#shaders", "../shaders.js")],
-        has_threads: true,
+        conditions: &[THREADS],
     },
     Bundle {
         name: "workers/create.js",
         external: &[("../core.js", "../index.js")],
-        has_threads: false,
+        conditions: &[],
     },
     Bundle {
         name: "workers/create_node.js",
         external: &[("../core.js", "../index.js")],
-        has_threads: false,
+        conditions: &[],
     },
     Bundle {
         name: "index.js",
@@ -83,7 +93,7 @@ const COMPUTING: &[Bundle] = &[
             ("./workers/create.js", "./workers/create.js"),
             ("#shaders", "./shaders.js"),
         ],
-        has_threads: false,
+        conditions: &[],
     },
     NODE,
 ];
@@ -94,7 +104,17 @@ const LANGUAGE_MODELS: &[Bundle] = &[
     Bundle {
         name: "llm_threads.js",
         external: &[],
-        has_threads: true,
+        conditions: &[THREADS],
+    },
+    Bundle {
+        name: "tune_worker.js",
+        external: &[],
+        conditions: &[TUNE],
+    },
+    Bundle {
+        name: "tune_threads.js",
+        external: &[],
+        conditions: &[TUNE, THREADS],
     },
     Bundle::alone("index.js"),
     NODE,
@@ -109,12 +129,12 @@ const OF_TENSORS: &[Bundle] = &[
             ("../common/error.js", "../index.js"),
             ("./error.js", "../index.js"),
         ],
-        has_threads: false,
+        conditions: &[],
     },
     Bundle {
         name: "node.js",
         external: &[("./index.js", "./index.js")],
-        has_threads: false,
+        conditions: &[],
     },
 ];
 
@@ -163,6 +183,20 @@ pub(super) const ENTRIES: [Entry; 5] = [
                 features: "llm,threads",
                 settings: &[],
                 variants: &[Variant::SHARED_SIMD128, Variant::SHARED_RELAXED],
+            },
+            Module {
+                script: "relampago_tune",
+                import: "tune",
+                features: "tune",
+                settings: &[],
+                variants: &[Variant::TUNE_SIMD128, Variant::TUNE_RELAXED],
+            },
+            Module {
+                script: "relampago_tune",
+                import: "tune-threads",
+                features: "tune,threads",
+                settings: &[],
+                variants: &[Variant::TUNE_SHARED_SIMD128, Variant::TUNE_SHARED_RELAXED],
             },
             Module {
                 script: "relampago_chat",

@@ -8,7 +8,7 @@ mod size;
 use crate::files;
 use crate::project::Project;
 use crate::setup::Tools;
-use crate::wasm::{self, Built, Module, Variant};
+use crate::wasm::{self, Built, Module};
 use anyhow::{Context, Result};
 use entry::{ENTRIES, Entry};
 use std::fs::File;
@@ -60,7 +60,7 @@ pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
 }
 
 /// Builds one entry of the page without threads and for one instruction set, which takes a sixth of the time, for the
-/// page to start with; returns the folder. Its module stands for the faster one as well.
+/// page to start with; returns the folder. Its modules stand for the faster ones as well.
 pub(crate) fn for_first_page(project: &Project, tools: &Tools, name: &str) -> Result<PathBuf> {
     let _lock = lock(project)?;
     let folder = project.target("npm/first-page");
@@ -76,9 +76,13 @@ pub(crate) fn for_first_page(project: &Project, tools: &Tools, name: &str) -> Re
     let built = modules.filter(|module| !module.has_threads()).map(build);
     let built = built.collect::<Result<Vec<_>>>()?;
     assemble::assemble(project, tools, &folder, entry, &built)?;
-    let mut faster = built[0].1[0].clone();
-    faster.name = Variant::RELAXED.name;
-    assemble::copy_module(project, &folder, entry, &faster)?;
+    for (module, built) in &built {
+        for faster in &module.variants[1..] {
+            let mut faster_module = built[0].clone();
+            faster_module.name = faster.name;
+            assemble::copy_module(project, &folder, entry, &faster_module)?;
+        }
+    }
     Ok(folder)
 }
 

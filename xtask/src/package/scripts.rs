@@ -61,7 +61,7 @@ impl Scripts {
             let Bundle {
                 name,
                 external,
-                has_threads,
+                conditions,
             } = bundle;
             let (script, bundle) = (
                 self.folder.join(entry.source).join(name),
@@ -69,14 +69,15 @@ impl Scripts {
             );
             let names = external.iter().map(|(name, _)| *name).chain(["node:*"]);
             let names = names.map(|name| format!("--external:{name}"));
-            let condition = has_threads.then_some("--conditions=threads");
+            let conditions = conditions.join(",");
+            let conditions = (!conditions.is_empty()).then(|| format!("--conditions={conditions}"));
             // Node prints the line of an error that nobody catches, so lines are short.
             let make = cmd!(
                 project.sh,
                 "{esbuild} {script} --bundle --minify --line-limit=1000 --format=esm --target=es2022 --outfile={bundle}
                  --log-level=warning"
             );
-            make.args(names).args(condition).quiet().run()?;
+            make.args(names).args(conditions).quiet().run()?;
             let text = external
                 .iter()
                 .fold(fs::read_to_string(&bundle)?, |text, (from, to)| {

@@ -10,18 +10,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 
-/// Files that are loaded only with a GPU, for workers, or for chat templates and JSON schemas, and their limits.
-const ON_DEMAND: [(&str, usize); 8] = [
+/// Files that are loaded only with a GPU, for workers, for chat templates and JSON schemas, or for tuning, and their limits.
+const ON_DEMAND: [(&str, usize); 14] = [
     ("relampago_shared_simd128.wasm", 360 * 1024),
     ("relampago_shared_relaxed.wasm", 360 * 1024),
     ("relampago_chat.wasm", 480 * 1024),
     ("shaders.js", 18 * 1024),
     ("workers/create.js", 6 * 1024),
-    // With a copy of the core.
-    ("workers/relampago_worker.js", 17 * 1024),
-    ("workers/relampago_threads.js", 17 * 1024),
+    // With a copy of the module's script.
+    ("workers/relampago_worker.js", 11 * 1024),
+    ("workers/relampago_threads.js", 11 * 1024),
     // With a copy of the engine.
     ("llm_threads.js", 40 * 1024),
+    ("tune_worker.js", 40 * 1024),
+    ("tune_threads.js", 40 * 1024),
+    ("relampago_tune_simd128.wasm", 560 * 1024),
+    ("relampago_tune_relaxed.wasm", 560 * 1024),
+    ("relampago_tune_shared_simd128.wasm", 560 * 1024),
+    ("relampago_tune_shared_relaxed.wasm", 560 * 1024),
 ];
 /// Further entry points: for Node, for service workers, and under an earlier name.
 const NOT_DOWNLOADED: [&str; 4] = [

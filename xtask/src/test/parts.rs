@@ -191,6 +191,7 @@ fn js(context: &Context) -> Result<()> {
 fn clippy_wasm(context: &Context) -> Result<()> {
     for features in [
         "gpu,js,js-llm,js-chat,js-ptx,js-numeric,js-train",
+        "js-tune",
         "js-llm",
         "js-chat",
         "js-numeric",

@@ -5,7 +5,6 @@ use anyhow::{Result, ensure};
 use regex::{Captures, Regex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::iter;
 use std::path::Path;
 use std::sync::LazyLock;
 use walrus::{Import, ImportKind, Module};
@@ -92,13 +91,9 @@ export function renew() {
     initSync({ module: wasmModule });
 }";
 
-const WRONG_CLASS: &str =
-    "throw new RelampagoError('INVALID_ARGUMENT', `\\`${what}\\` must be a ${name}`);";
-
-/// Rewrites the errors of the script as errors of this package: a call before the module is loaded, `new` with a class that
-/// has no constructor, and an object of another class, which the error names with its argument.
+/// Makes a call before the module is loaded an error of this package. The classes of `js/` refuse `new` and objects of other
+/// classes themselves.
 fn with_errors(script: &str) -> Result<String> {
-    static CHECK: LazyLock<Regex> = LazyLock::new(|| regex(r"_assertClass\((\w+), (\w+)\);"));
     // It numbers a function of the module, and the two modules may number them differently.
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^ *// Cast intrinsic for.*\n"));
     // wgpu puts a browser's errors into its own. For them `String` is as good as 70 lines that describe any value.
@@ -109,38 +104,7 @@ fn with_errors(script: &str) -> Result<String> {
     let script = replace(&script, "if (wasm !== undefined) return wasm;", 2, loaded)?;
     let script = NUMBER.replace_all(&script, "");
     let script = DESCRIBE.replace(&script, "\nconst debugString = String;\n");
-    let script = with_constructors(&script);
-    // A module whose functions take no objects of its classes has no function that checks them.
-    if !CHECK.is_match(&script) {
-        return Ok(script);
-    }
-    let script = CHECK.replace_all(&script, "_assertClass($1, $2, '$1', '$2');");
-    let declared = "function _assertClass(instance, klass";
-    let script = replace(&script, declared, 1, &format!("{declared}, what, name"))?;
-    let thrown = "throw new Error(`expected instance of ${klass.name}`);";
-    replace(&script, thrown, 1, WRONG_CLASS)
-}
-
-const NO_CONSTRUCTOR: &str = "
-function refuseNew(target, Class, name) {
-    if (target !== Class) return;
-    throw new RelampagoError('INVALID_ARGUMENT', `${name} has no constructor; methods such as GpuDevice.create() make its objects`);
-}
-";
-
-/// Gives classes without a constructor one that throws, unless a class below it is made: `new` would make an object of no
-/// memory.
-fn with_constructors(script: &str) -> String {
-    const CLASS: &str = "\nexport class ";
-    let mut parts = script.split(CLASS);
-    let imports = parts.next().unwrap_or_default().to_owned() + NO_CONSTRUCTOR;
-    let classes = parts.map(|class| match class.split_once(" {\n") {
-        Some((name, body)) if !body.contains("    constructor(") => format!(
-            "{CLASS}{name} {{\n    constructor() {{ refuseNew(new.target, {name}, '{name}'); }}\n{body}"
-        ),
-        _ => CLASS.to_owned() + class,
-    });
-    iter::once(imports).chain(classes).collect()
+    Ok(script.into_owned())
 }
 
 /// Replaces a text that another version of wasm-bindgen may write otherwise.
@@ -189,25 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn classes_without_a_constructor_refuse_new() {
-        let script =
-            "\nexport class A {\n    free() {}\n}\nexport class B {\n    constructor(a) {}\n}\n";
-        let script = with_constructors(script);
-        assert!(script.contains(
-            "class A {\n    constructor() { refuseNew(new.target, A, 'A'); }\n    free() {}\n}"
-        ));
-        assert!(script.ends_with("class B {\n    constructor(a) {}\n}\n"));
-    }
-
-    #[test]
-    fn class_checks_name_their_argument() {
+    fn a_call_before_the_module_is_loaded_is_an_error_of_the_package() {
         let script = "let wasmModule, wasmInstance, wasm;
 if (wasm !== undefined) return wasm; if (wasm !== undefined) return wasm;
-function _assertClass(instance, klass) {
-        throw new Error(`expected instance of ${klass.name}`);
-}
         // Cast intrinsic for `F64 -> Externref`. 12
-        _assertClass(buffer, DeviceBuffer);
 
 function debugString(val) {
     switch (typeof val) {
@@ -215,9 +164,14 @@ function debugString(val) {
 }
 ";
         let script = with_errors(script).unwrap();
-        assert!(script.contains("_assertClass(buffer, DeviceBuffer, 'buffer', 'DeviceBuffer');"));
-        assert!(script.contains("function _assertClass(instance, klass, what, name) {"));
-        assert!(!script.contains("new Error(") && !script.contains("Cast"));
+        assert!(script.contains("new RelampagoError('NOT_LOADED'"));
+        assert_eq!(
+            script
+                .matches("if (wasm !== notLoaded) return wasm;")
+                .count(),
+            2
+        );
+        assert!(!script.contains("Cast"));
         assert!(script.contains("\nconst debugString = String;\n"));
         assert!(with_errors("another version's script").is_err());
     }

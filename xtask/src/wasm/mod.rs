@@ -127,6 +127,24 @@ impl Variant {
         shared: true,
         ..Self::plain("shared_relaxed")
     };
+    /// Runs models and tunes them.
+    pub(crate) const TUNE_SIMD128: Self = Self::plain("tune_simd128");
+    /// Runs models and tunes them.
+    pub(crate) const TUNE_RELAXED: Self = Self {
+        relaxed: true,
+        ..Self::plain("tune_relaxed")
+    };
+    /// Runs models and tunes them, for pages whose threads share memory.
+    pub(crate) const TUNE_SHARED_SIMD128: Self = Self {
+        shared: true,
+        ..Self::plain("tune_shared_simd128")
+    };
+    /// Runs models and tunes them, for pages whose threads share memory.
+    pub(crate) const TUNE_SHARED_RELAXED: Self = Self {
+        relaxed: true,
+        shared: true,
+        ..Self::plain("tune_shared_relaxed")
+    };
     /// Writes text, and needs no vectors.
     pub(crate) const PTX: Self = Self::plain("ptx");
     /// Reads chat templates and JSON schemas, and needs no vectors.

@@ -1,0 +1,3 @@
+// A worker among those that tune in a shared memory.
+
+import './llm_threads.js';

@@ -1,0 +1,3 @@
+/** The pieces of shaders' text by their names. */
+declare const shaders: Record<string, string>;
+export default shaders;
