@@ -1,11 +1,8 @@
 // A tiny random model, with what the crate natively answers, from the crate's tests.
 
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
-
-const repository = fileURLToPath(new URL('../../', import.meta.url));
+import { cargo } from './native.mjs';
 
 /** Writes `tiny.gguf`. */
 export function writeTinyModel(folder) {
@@ -40,9 +37,6 @@ export function withTemplate(bytes, template) {
   return bytes;
 }
 
-/** Built with the native tests' options, the tests that write files are compiled already. */
 function write(folder, name) {
-  const test = ['test', '--quiet', '-p', 'relampago', '-p', 'xtask', '--all-features', '--test', 'llm', name];
-  const env = { ...process.env, RELAMPAGO_TINY_MODEL: folder };
-  execFileSync('cargo', test, { cwd: repository, env, stdio: 'pipe' });
+  cargo('test', ['--test', 'llm', name], { RELAMPAGO_TINY_MODEL: folder });
 }

@@ -3,16 +3,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+import { cargo, repository } from './native.mjs';
 
-const repository = fileURLToPath(new URL('../../', import.meta.url));
-
-/** The example's folder, written anew. Built with the native tests' options, it is compiled already. */
+/** The example's folder, written anew. */
 export function bundle(target) {
   const folder = join(repository, 'target/pkg-tests/ptx-bundle');
-  const example = ['-p', 'relampago', '-p', 'xtask', '--all-features', '--example', 'ptx_bundle'];
-  execFileSync('cargo', ['build', '--quiet', ...example], { cwd: repository, stdio: 'pipe' });
+  cargo('build', ['--example', 'ptx_bundle']);
   const built = process.env.CARGO_TARGET_DIR ?? join(repository, 'target');
   execFileSync(join(built, 'debug/examples/ptx_bundle'), [target, folder], { stdio: 'pipe' });
   return folder;

@@ -130,7 +130,7 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
     },
 ];
 
-/// The packages of the native tests; the part that needs PTX's assembler runs some of them.
+/// The packages of the native tests; the part that needs PTX's assembler and the package's tests run some of them.
 /// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
 const TESTED: [&str; 13] = [
     "-p",
@@ -311,6 +311,7 @@ fn pkg_tests(context: &Context) -> Result<()> {
         "node --test --test-concurrency=3 --test-reporter=spec {files...}"
     )
     .env("RELAMPAGO_TARBALL", tarball)
+    .env("RELAMPAGO_TESTED", TESTED.join(" "))
     .env("RELAMPAGO_MODEL", Model::smollm2(project).path());
     // Deno has a GPU.
     Ok(with_gpu(context, tools.for_browser(test)?)?.run()?)
