@@ -1,6 +1,6 @@
 //! The parts of `cargo xtask test --exhaustive` that run tests.
 
-use super::parts::with_gpu;
+use super::parts::{clippy_wasm_with, with_gpu};
 use super::{Context, counted};
 use crate::package;
 use crate::setup::{self, Model};
@@ -19,6 +19,15 @@ pub(super) fn shaders(context: &Context) -> Result<()> {
     )
     .run()?;
     counted::run(cmd!(sh, "cargo test -p shaders-check"))
+}
+
+/// Runs clippy with the features of each entry of the package alone, which finds code that an entry does not use. That each
+/// compiles is shown by the part `package`.
+pub(super) fn entries(context: &Context) -> Result<()> {
+    let features = ["js-llm", "js-chat", "js-tune", "js-numeric", "js-train"];
+    features
+        .iter()
+        .try_for_each(|features| clippy_wasm_with(context, features))
 }
 
 /// Tries functions of one number at every `f32`.

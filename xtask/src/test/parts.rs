@@ -105,6 +105,10 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
         run: exhaustive::shaders,
     },
     Part {
+        name: "entries",
+        run: exhaustive::entries,
+    },
+    Part {
         name: "published",
         run: publish::package_in_full,
     },
@@ -189,27 +193,24 @@ fn js(context: &Context) -> Result<()> {
 }
 
 fn clippy_wasm(context: &Context) -> Result<()> {
-    for features in [
-        "gpu,js,js-llm,js-chat,js-ptx,js-numeric,js-train",
-        "js-tune",
-        "js-llm",
-        "js-chat",
-        "js-numeric",
-        "js-train",
-    ] {
-        let clippy = cmd!(
-            context.project.sh,
-            "cargo clippy --lib --target wasm32-unknown-unknown
-             --no-default-features --features {features} -- -D warnings"
-        );
-        let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
-        clippy.run()?;
-    }
+    let all = "gpu,js,js-llm,js-chat,js-tune,js-ptx,js-numeric,js-train";
+    clippy_wasm_with(context, all)?;
     let clippy = cmd!(
         context.project.sh,
         "cargo clippy -p relampago-ptx --features js --target wasm32-unknown-unknown -- -D warnings"
     );
     Ok(context.tools.for_wasm(clippy).run()?)
+}
+
+/// Runs clippy with these features, for WebAssembly.
+pub(super) fn clippy_wasm_with(context: &Context, features: &str) -> Result<()> {
+    let clippy = cmd!(
+        context.project.sh,
+        "cargo clippy --lib --target wasm32-unknown-unknown
+         --no-default-features --features {features} -- -D warnings"
+    );
+    let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
+    Ok(clippy.run()?)
 }
 
 /// Builds the documentation's site with the types of the package that was built, and checks its links.
