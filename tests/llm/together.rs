@@ -243,7 +243,7 @@ fn a_long_prompt_is_read_between_the_tokens_of_others() {
     let first = add(&mut answers, &model, &(text(2), options.clone()));
     answers.step();
     // Five blocks of 128 tokens, and four.
-    let long = [520, 400].map(|len| add(&mut answers, &model, &(text(len), options.clone())));
+    let long = [530, 400].map(|len| add(&mut answers, &model, &(text(len), options.clone())));
     let tokens = |answers: &Answers, id| answers.get(id).unwrap().tokens().len();
     let (before, mut steps, mut order) = (tokens(&answers, first), 0, Vec::new());
     while order.len() < 2 {
