@@ -382,7 +382,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
             return Ok(false);
         };
         let result = self.sequence.read(model, &due.tokens, due.wanted).await?;
-        self.take(due, result)?;
+        self.take(&due, result)?;
         Ok(true)
     }
 
@@ -422,7 +422,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
     }
 
     /// Takes the result of what was due, which the sequence has read.
-    pub(super) fn take(&mut self, due: Due, result: Vec<f32>) -> Result<()> {
+    pub(super) fn take(&mut self, due: &Due, result: Vec<f32>) -> Result<()> {
         self.logits = match due.kind {
             DueKind::Prompt => {
                 self.read += due.tokens.len();
@@ -503,7 +503,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
             }
             if chosen.is_none() {
                 let result = self.sequence.read(model, &due.tokens, due.wanted).await?;
-                self.take(due, result)?;
+                self.take(&due, result)?;
             }
             self.unread = None;
         }

@@ -157,7 +157,6 @@ impl Block {
         Self {
             tokens: count,
             skipped: self.skipped + self.tokens - count,
-            ..self
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn advance<S: DerefMut<Target = Sequence>>(
     }
     let mut dues = Vec::new();
     for (index, member) in members.iter_mut().enumerate() {
-        let generator = &mut member.generator;
+        let generator = &mut *member.generator;
         if generator.has_chosen() {
             *member.text = Some(generator.step(model).await);
         } else if let Some(due) = generator.due(model) {
@@ -89,14 +89,14 @@ async fn read_alone<S: DerefMut<Target = Sequence>>(
 ) -> Result<String> {
     let sequence = generator.sequence();
     let result = sequence.read(model, &due.tokens, due.wanted).await?;
-    taken(model, generator, due, result)
+    taken(model, generator, &due, result)
 }
 
 /// Takes the result of what was due, and chooses a token if the prompt has been read.
 fn taken<S: DerefMut<Target = Sequence>>(
     model: &LanguageModel,
     generator: &mut Generator<S>,
-    due: Due,
+    due: &Due,
     result: Vec<f32>,
 ) -> Result<String> {
     generator.take(due, result)?;
@@ -127,7 +127,7 @@ async fn read_together<S: DerefMut<Target = Sequence>>(
         Ok(results) => {
             for ((index, due), result) in dues.into_iter().zip(results) {
                 let member = &mut members[index];
-                *member.text = Some(taken(model, member.generator, due, result));
+                *member.text = Some(taken(model, member.generator, &due, result));
             }
         }
         Err(_) => {

@@ -4,7 +4,8 @@ use super::random_models::{GEMMA, LLAMA, QWEN3_MOE, random_model};
 use super::{load, models_with_room, on_gpus};
 use relampago::InstructionSet;
 use relampago::llm::{
-    AnswerEvent, AnswerId, Answers, GenerateOptions, Generation, LanguageModel, Sampling, Session,
+    AnswerEvent, AnswerId, Answers, Delta, GenerateOptions, Generation, LanguageModel, Sampling,
+    Session,
 };
 use std::collections::HashMap;
 
@@ -181,7 +182,7 @@ fn a_removed_answer_leaves_the_others_as_they_are() {
             "{parts} parts"
         );
         let mut ended = 0;
-        while let Some((id, event)) = answers.next() {
+        for (id, event) in answers {
             if let AnswerEvent::Ended(answer) = event {
                 let place = [3, 5][usize::from(id == ids[2])];
                 assert_eq!(answered(&answer), alone(&model, &requests[place]));
@@ -223,7 +224,7 @@ fn sessions_of_answers_are_forked_and_rewound_between() {
             answers.add(answer.unwrap()).unwrap()
         });
         let mut results = HashMap::new();
-        while let Some((id, event)) = answers.next() {
+        for (id, event) in answers {
             if let AnswerEvent::Ended(answer) = event {
                 results.insert(id, answered(&answer));
             }
@@ -282,10 +283,8 @@ fn dropped_futures_lose_nothing() {
             std::task::Poll::Ready(Some((id, AnswerEvent::Ended(answer)))) => {
                 ended.insert(id, answered(&answer));
             }
-            std::task::Poll::Ready(Some((id, AnswerEvent::Delta(delta)))) => {
-                if let relampago::llm::Delta::Content(text) = delta {
-                    texts.entry(id).or_default().push_str(&text);
-                }
+            std::task::Poll::Ready(Some((id, AnswerEvent::Delta(Delta::Content(text))))) => {
+                texts.entry(id).or_default().push_str(&text);
             }
             _ => {}
         }

@@ -157,8 +157,9 @@ impl Work {
     fn begin(&mut self, job: Job) {
         match job {
             Job::Chat(conversation) => {
-                if let Err((error, conversation)) = self.add(*conversation) {
-                    conversation.events.send(Event::Failed(error)).ok();
+                let events = conversation.events.clone();
+                if let Err(error) = self.add(*conversation) {
+                    events.send(Event::Failed(error)).ok();
                 }
             }
             Job::Embed(texts) => self.texts.push_back(Embedding {
@@ -170,7 +171,7 @@ impl Work {
     }
 
     /// Begins to answer a conversation, in the session that has most of it.
-    fn add(&mut self, conversation: Conversation) -> Result<(), (ApiError, Conversation)> {
+    fn add(&mut self, conversation: Conversation) -> Result<(), ApiError> {
         let answer = self.session(&conversation.messages).and_then(|session| {
             session.into_chat(&conversation.messages, conversation.options.clone())
         });
@@ -184,7 +185,7 @@ impl Work {
                 self.running.insert(id, running);
                 Ok(())
             }
-            Err(error) => Err((error.into(), conversation)),
+            Err(error) => Err(error.into()),
         }
     }
 
