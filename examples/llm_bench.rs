@@ -4,10 +4,11 @@
 //! --threads 1 --runs 3 --backend gpu --half-precision --cache f16 --instruction-set sse2`. It reads all logits of each
 //! token, and goes on where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens;
 //! with `--temperature T --top-p P --top-k K` it draws them, and with `--schema JSON` they follow a JSON schema. With
+//! `--together N` it measures one answer and N at once in turns, and prints the medians of their tokens a second. With
 //! `--logits K` it prints the K largest logits of each position, with
 //! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
 
-use relampago::llm::{CacheType, GenerateOptions, LanguageModel, LoadOptions, Sampling};
+use relampago::llm::{Answers, CacheType, GenerateOptions, LanguageModel, LoadOptions, Sampling};
 use relampago::{Backend, GpuDevice, InstructionSet, Profile};
 use serde_json::{Value, json};
 use std::error::Error;
@@ -23,6 +24,8 @@ struct Arguments {
     logits: Option<usize>,
     tokenize: Option<String>,
     special: bool,
+    /// The number of answers at once.
+    together: Option<usize>,
     profile: bool,
     /// The choice of tokens that is left to the library.
     sampling: Option<Sampling>,
@@ -74,6 +77,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 arguments.schema = Some(parser.value()?.string()?);
                 arguments.sampling.get_or_insert_default();
             }
+            Long("together") => arguments.together = Some(parser.value()?.parse()?),
             Long("profile") => arguments.profile = true,
             Long("instruction-set") => {
                 let name = parser.value()?.string()?;
@@ -123,6 +127,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "{}",
             json!({ "ids": model.tokenize(text, arguments.special)? })
         );
+    } else if let Some(count) = arguments.together {
+        println!("{}", compared(&model, &arguments, count)?);
     } else if let Some(k) = arguments.logits {
         println!("{}", json!({ "top": top(&model, &arguments.tokens, k)? }));
     } else {
@@ -233,6 +239,67 @@ fn answer(
     let decode_ms = milliseconds(start);
     let tokens = answer.tokens()[before..].to_vec();
     Ok((run(prefill_ms, decode_ms, prompt, &tokens), tokens))
+}
+
+/// The medians of the tokens a second of one answer and of several at once, measured in turns.
+fn compared(
+    model: &LanguageModel,
+    arguments: &Arguments,
+    count: usize,
+) -> relampago::Result<Value> {
+    let mut rates = [Vec::new(), Vec::new()];
+    for _ in 0..arguments.runs {
+        for (count, rates) in [1, count].into_iter().zip(&mut rates) {
+            rates.push(rate(model, arguments, count)?);
+        }
+    }
+    let [one, all] = rates.map(|mut rates| {
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    });
+    let ratio = all / one;
+    Ok(json!({ "answers": count, "one_per_s": one, "all_per_s": all, "ratio": ratio }))
+}
+
+/// The tokens a second of several answers at once, from the first tokens of all to the end of one.
+fn rate(model: &LanguageModel, arguments: &Arguments, count: usize) -> relampago::Result<f64> {
+    let mut answers = model.answers();
+    let before = arguments.tokens.len();
+    let mut ids = Vec::new();
+    for i in 0..count {
+        let mut prompt = arguments.tokens.clone();
+        prompt.rotate_left(i % before.max(1));
+        let mut options = GenerateOptions::default()
+            .with_after(prompt)
+            .with_guess(false)
+            .with_max_tokens(before + arguments.n);
+        if let Some(sampling) = &arguments.sampling {
+            options.sampling = sampling.clone();
+        }
+        ids.push(answers.add(model.begin_complete("", options)?)?);
+    }
+    let tokens = |answers: &Answers| {
+        let answers = ids.iter().filter_map(|&id| answers.get(id));
+        answers
+            .map(|answer| answer.tokens().len() - before)
+            .collect()
+    };
+    let mut first: Vec<usize> = tokens(&answers);
+    while first.contains(&0) {
+        answers.step();
+        first = tokens(&answers);
+    }
+    let start = Instant::now();
+    let has_ended = |answers: &Answers| {
+        let mut answers = ids.iter().filter_map(|&id| answers.get(id));
+        answers.any(|answer| answer.finish_reason().is_some())
+    };
+    while !has_ended(&answers) {
+        answers.step();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let count = tokens(&answers).iter().sum::<usize>() - first.iter().sum::<usize>();
+    Ok(count as f64 / seconds)
 }
 
 fn run(prefill_ms: f64, decode_ms: f64, prompt: &[u32], tokens: &[u32]) -> Value {

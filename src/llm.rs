@@ -23,7 +23,7 @@
 // - `sequence` has tokens with their keys and values, `session` is the public type for a sequence, `saved` turns a
 //   sequence into bytes.
 // - `generate` generates token by token, `answer_text` holds back what may begin a stop string, `generation` is the
-//   blocking iterator of text.
+//   blocking iterator of text. `answers` generates several at once, whose passes `round` shares.
 // - `prompt` has the tokens before an answer, and how that is held and read.
 // - `sampling` chooses tokens, `ahead` lets a GPU choose several tokens in advance, `ranking` orders tokens by
 //   probability.
@@ -40,6 +40,8 @@
 
 mod ahead;
 mod answer_text;
+#[cfg(feature = "llm")]
+mod answers;
 pub(crate) mod chat;
 #[cfg_attr(not(feature = "llm"), allow(dead_code))]
 // The npm package's module for templates has it.
@@ -63,6 +65,9 @@ mod prompt;
 mod quantized_matrix;
 mod ranking;
 mod rerank;
+#[cfg_attr(not(feature = "llm"), allow(dead_code))]
+// Only programs in Rust have several answers at once.
+mod round;
 mod sampling;
 mod saved;
 mod sequence;
@@ -75,6 +80,8 @@ mod tune;
 
 pub use crate::tensor::cache_type::CacheType;
 pub use crate::tensor::ggml::WeightType;
+#[cfg(feature = "llm")]
+pub use answers::{AnswerEvent, AnswerId, Answers};
 pub use conversation::Message;
 pub use embedding::{EmbedOptions, Pooling};
 pub use explain::{ModelExplanation, ModelStep};

@@ -55,6 +55,8 @@ mod split;
 mod support;
 #[path = "llm/templates.rs"]
 mod templates;
+#[path = "llm/together.rs"]
+mod together;
 #[path = "llm/tools.rs"]
 mod tools;
 #[path = "llm/tune.rs"]
@@ -170,6 +172,16 @@ fn models() -> impl Iterator<Item = (String, Vec<u8>, Vec<u32>, Vec<f64>)> {
             tokens,
             exact,
         )
+    })
+}
+
+/// The files of the same models, with room for other numbers of tokens.
+fn models_with_room(context: usize) -> impl Iterator<Item = (String, Vec<u8>)> {
+    let llamas = (0..TYPES.len() as u64).map(|seed| (LLAMA, seed));
+    let others = SHAPES[1..].iter().map(|&shape| (shape, 0));
+    llamas.chain(others).map(move |(shape, seed)| {
+        let (bytes, _) = random_model(shape.with_context(context), seed);
+        (format!("{} of seed {seed}", shape.name), bytes)
     })
 }
 

@@ -8,6 +8,8 @@ struct Params {
     vectors: u32,
     // Splits of a head. Some may have no positions.
     splits: u32,
+    // The heads of the rows before.
+    before: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> parts: array<vec4f>;
@@ -60,6 +62,6 @@ fn main(
         for (var i = 1u; i < sharing; i++) {
             sum += sums[i * vectors + local];
         }
-        mixed[head * vectors + local] = sum / total;
+        mixed[(params.before + head) * vectors + local] = sum / total;
     }
 }

@@ -31,6 +31,8 @@ struct Params {
     splits: u32,
     // The bound of scores, or 0 for none.
     soft_cap: f32,
+    // The rows before the first token's.
+    before: u32,
     // With `next`, as in place_heads.wgsl.
     pairs: u32,
     neighbours: u32,
@@ -143,7 +145,8 @@ fn multiply(key: vec4u, start: u32, i: u32, words: u32) -> vec4f {
 @if(!next)
 fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     if local < vectors {
-        query[local] = params.scale * queries[number / params.splits * vectors + local];
+        let row = params.before * params.heads + number / params.splits;
+        query[local] = params.scale * queries[row * vectors + local];
     }
     workgroupBarrier();
     return Mix(LOWEST, 0.0, vec4f());
@@ -168,7 +171,8 @@ fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     let value = key + params.kv_heads;
     // The loads wait for memory together.
     let at = min(local, params.head_len - 1u);
-    let elements = vec3u(head, key, value) * params.head_len + at;
+    let first = params.before * (params.heads + 2u * params.kv_heads);
+    let elements = (vec3u(head, key, value) + first) * params.head_len + at;
     let loaded = array(x[elements.x], x[elements.y], x[elements.z]);
     turn_element(head, loaded[0], local);
     if local < vectors {
@@ -289,7 +293,7 @@ fn main(
             sum += parts[i * vectors + local];
         }
         if params.splits == 1u {
-            mixed[index * vectors + local] = sum / total;
+            mixed[(params.before * params.heads + index) * vectors + local] = sum / total;
         } else {
             mixed[number * (vectors + 1u) + local] = sum;
         }

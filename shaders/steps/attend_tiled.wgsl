@@ -19,6 +19,8 @@ struct Params {
     scale: f32,
     splits: u32,
     soft_cap: f32,
+    // 0: several sequences have fewer tokens each.
+    before: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> queries: array<f32>;

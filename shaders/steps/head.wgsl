@@ -38,7 +38,8 @@ fn gain(head: u32, i: u32) -> f32 {
 
 // The sum of an invocation's squares of all heads of queries or of keys of a token.
 fn joint_squares(token: u32, first: u32, count: u32, local: u32) -> f32 {
-    let start = (token * (params.heads + 2u * params.kv_heads) + first) * params.head_len;
+    let row = params.before + token;
+    let start = (row * (params.heads + 2u * params.kv_heads) + first) * params.head_len;
     var squares = 0.0;
     for (var i = local; i < count * params.head_len; i += GROUP) {
         squares += x[start + i] * x[start + i];

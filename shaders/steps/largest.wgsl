@@ -10,6 +10,8 @@ struct Params {
     pairs: u32,
     // The place of the index.
     at: u32,
+    // The elements before the first one.
+    before: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -21,7 +23,7 @@ fn candidate_at(i: u32) -> Candidate {
     if params.pairs != 0u {
         return Candidate(x[2u * i], x[2u * i + 1u]);
     }
-    return Candidate(x[i], f32(i));
+    return Candidate(x[params.before + i], f32(i));
 }
 
 @compute @workgroup_size(GROUP)

@@ -12,6 +12,8 @@ struct Params {
     // earlier one.
     position: u32,
     capacity: u32,
+    // The rows before the first token's.
+    before: u32,
     // Pairs of a head that are rotated, and whether a pair is of neighbours.
     pairs: u32,
     neighbours: u32,
@@ -49,16 +51,17 @@ fn main(
     let token = index / heads;
     let head = index % heads;
     let position = params.position + token;
+    let first = (params.before * heads + index) * params.head_len;
     var squares = 0.0;
     for (var i = local; i < params.head_len; i += GROUP) {
-        squares += take(i, x[index * params.head_len + i]);
+        squares += take(i, x[first + i]);
     }
     turn(head, squares, position, local);
     if head >= params.heads {
         write_row((head - params.heads) * params.capacity + position % params.capacity, local);
         return;
     }
-    let start = (token * params.heads + head) * params.head_len;
+    let start = ((params.before + token) * params.heads + head) * params.head_len;
     for (var i = local; i < params.head_len; i += GROUP) {
         queries[start + i] = turned[i];
     }

@@ -142,22 +142,22 @@ fn add(x: &mut [f32], more: &[f32]) {
     x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
 }
 
-/// Normalises rows as long as the gain, by their deviations from their mean: one at a time, since many short rows are
-/// normalised side by side, with other roundings.
-fn layer_norm(
+/// Normalises rows as long as the gain, with a bias by their deviations from their mean: one at a time, since many short
+/// rows are normalised side by side, with other roundings.
+fn norm_rows(
     cpu: Cpu,
     x: &[f32],
-    [gain, bias]: [&Elements; 2],
-    epsilon: f32,
+    (gain, bias, epsilon): (&Elements, Option<&Elements>, f32),
     to: &mut [f32],
 ) -> Result<()> {
-    let (gain, bias) = (read(gain)?, read(bias)?);
-    let cols = gain.len();
+    let (gain, bias) = (read(gain)?, bias.map(|bias| read(bias)).transpose()?);
+    let bias = bias.as_ref().map(|bias| bias.as_slice());
+    let cols = gain.len().max(1);
     let mut rows = x.chunks_exact(cols).zip(to.chunks_exact_mut(cols));
-    rows.try_for_each(|(x, to)| normalise(cpu, x, (&gain, Some(&bias), epsilon), to))
+    rows.try_for_each(|(x, to)| normalise(cpu, x, (&gain, bias, epsilon), to))
 }
 
-/// Normalises rows as long as the gain.
+/// Normalises parts as long as the gain.
 fn norm(cpu: Cpu, x: &[f32], (gain, epsilon): (&Elements, f32), to: &mut [f32]) -> Result<()> {
     normalise(cpu, x, (&read(gain)?, None, epsilon), to)
 }
@@ -211,9 +211,8 @@ impl StepPass for CpuPass {
         let (gain, bias, epsilon) = (by.gain.clone(), by.bias.cloned(), by.epsilon);
         let (first, len) = (by.skipped * by.cols, rows * by.cols);
         let (x, y) = ((x, first..first + len), (y, 0..len));
-        self.push(false, x, y, move |cpu, _, x, y| match &bias {
-            Some(bias) => layer_norm(cpu, x, [&gain, bias], epsilon, y),
-            None => norm(cpu, x, (&gain, epsilon), y),
+        self.push(false, x, y, move |cpu, _, x, y| {
+            norm_rows(cpu, x, (&gain, bias.as_ref(), epsilon), y)
         });
         Ok(())
     }
@@ -246,6 +245,7 @@ impl StepPass for CpuPass {
         let product = AdaptedProduct {
             weights: weights.clone(),
             scale: product.scale,
+            alone: product.alone,
             adapters: adapters.iter().map(LowRank::new).collect(),
         };
         self.push(rows >= LONG, x, y, move |cpu, [sum, low, high], x, y| {
@@ -262,12 +262,12 @@ impl StepPass for CpuPass {
 
     fn largest(
         &mut self,
-        x: &Elements,
+        (x, first): Element<'_, Elements>,
         len: usize,
         (to, index): Element<'_, Elements>,
     ) -> Result<()> {
         let to = (to, index..index + 1);
-        self.push(false, (x, 0..len), to, |cpu, _, x, y| {
+        self.push(false, (x, first..first + len), to, |cpu, _, x, y| {
             y[0] = argmax(cpu.isa, x) as f32;
             Ok(())
         });
@@ -297,9 +297,7 @@ impl StepPass for CpuPass {
         cached: &SharedCache,
     ) -> Result<()> {
         let heads = HeadsToPlace::new(heads, cached);
-        let [of_queries, of_keys] = heads.lens();
-        let x = (x, 0..of_queries + 2 * of_keys);
-        let queries = (queries, 0..of_queries);
+        let (x, queries) = ((x, 0..heads.inputs()), (queries, heads.queries()));
         self.push(false, x, queries, move |cpu, [keys, ..], x, queries| {
             heads.place(cpu, x, queries, keys)
         });
@@ -314,8 +312,10 @@ impl StepPass for CpuPass {
         mixed: &Elements,
     ) -> Result<()> {
         let (options, cached) = (*options, cached.clone());
-        let all = 0..options.tokens * options.heads * options.head_len;
-        let (queries, mixed) = ((queries, all.clone()), (mixed, all));
+        let row = options.heads * options.head_len;
+        let before = options.rows.before;
+        let rows = before * row..(before + options.tokens) * row;
+        let (queries, mixed) = ((queries, rows.clone()), (mixed, rows));
         self.push(true, queries, mixed, move |cpu, _, queries, mixed| {
             let cached = read(&cached)?;
             let layer = cached.layer();

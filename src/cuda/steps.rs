@@ -320,12 +320,12 @@ impl<'a> StepPass for CudaPass<'a> {
 
     fn largest(
         &mut self,
-        x: &Elements,
+        (x, first): Element<'_, Elements>,
         len: usize,
         (index, at): Element<'_, Elements>,
     ) -> Result<()> {
         let [len] = sizes([len]);
-        let arguments = vec![x.from(0), index.from(at), len];
+        let arguments = vec![x.from(first), index.from(at), len];
         self.launch(&ArgmaxKernel, arguments)
     }
 
@@ -392,8 +392,15 @@ impl<'a> StepPass for CudaPass<'a> {
         let gains = heads.gains_or(x);
         let (norms, epsilon) = heads.norm_parameters();
         let rotation = &heads.rotation;
-        let pointers = [x, gains[0], gains[1], rotation.angles, queries, cached];
-        let pointers = pointers.map(|buffer| buffer.from(0));
+        let before = heads.rows.before * heads.head_len;
+        let pointers = [
+            x.from(before * (heads.heads + 2 * heads.kv_heads)),
+            gains[0].from(0),
+            gains[1].from(0),
+            rotation.angles.from(0),
+            queries.from(before * heads.heads),
+            cached.from(0),
+        ];
         let shape = sizes([
             heads.tokens,
             heads.heads + 2 * heads.kv_heads,
@@ -435,7 +442,8 @@ impl<'a> StepPass for CudaPass<'a> {
             CacheType::F16 => kernel.packed(),
             CacheType::Q8_0 => kernel.quantized(),
         };
-        let inputs = [queries.from(0), cached.from(0)];
+        let before = attention.rows.before * attention.heads * attention.head_len;
+        let inputs = [queries.from(before), cached.from(0)];
         let shape = sizes([
             attention.tokens,
             attention.heads,
@@ -448,7 +456,7 @@ impl<'a> StepPass for CudaPass<'a> {
         let soft_cap = attention.soft_cap.unwrap_or(0.0);
         let scale = [attention.scale, soft_cap].map(Argument::F32);
         if splits == 1 {
-            let arguments = [&inputs[..], &[mixed.from(0)], &shape, &scale].concat();
+            let arguments = [&inputs[..], &[mixed.from(before)], &shape, &scale].concat();
             return self.launch(&kernel, arguments);
         }
         let heads = attention.tokens * attention.heads;
@@ -459,7 +467,7 @@ impl<'a> StepPass for CudaPass<'a> {
         let arguments = [&inputs[..], &left, &shape, &scale, &sizes([splits])].concat();
         self.launch(&kernel, arguments)?;
         let sum = DecodeSumKernel::new(PtxType::F32, len);
-        let arguments = [&left[..], &[mixed.from(0)], &sizes([heads, splits])].concat();
+        let arguments = [&left[..], &[mixed.from(before)], &sizes([heads, splits])].concat();
         self.launch(&sum, arguments)
     }
 
@@ -490,6 +498,7 @@ impl<'a> StepPass for CudaPass<'a> {
             rows,
             mixes,
             scale,
+            ..
         } = product;
         let results = if mixes { 1 } else { used };
         let pointers = [

@@ -310,8 +310,13 @@ impl<'g> StepPass for GpuPass<'g> {
         Ok(())
     }
 
-    fn largest(&mut self, x: &GpuBuffer, len: usize, index: Element<'_, GpuBuffer>) -> Result<()> {
-        self.record_largest(&x.with_len(len), index)
+    fn largest(
+        &mut self,
+        x: Element<'_, GpuBuffer>,
+        len: usize,
+        index: Element<'_, GpuBuffer>,
+    ) -> Result<()> {
+        self.record_largest(x, len, index)
     }
 
     fn change(

@@ -1,7 +1,7 @@
 //! The layers of a model without its tokenizer.
 
 use super::lora::low_ranks;
-use super::model::{BlockRequest, Input, Model, Output, Scaled, State};
+use super::model::{BlockRequest, Input, Model, Output, Scaled, SequenceRows, State};
 use super::{Gguf, LoadOptions, QkvLora};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -106,15 +106,20 @@ impl ForwardPass {
         let mut results = Vec::new();
         for block in rows.chunks(self.model.block() * self.width()) {
             let count = block.len() / self.width();
-            let request = BlockRequest {
+            let sequence = SequenceRows {
+                state: &self.state,
                 first,
+                tokens: count,
+            };
+            let request = BlockRequest {
+                sequences: &[sequence],
                 input: Input::Rows(block),
                 layers: layers.clone(),
                 output: output(count),
                 adapters: &self.scaled,
                 texts: &[],
             };
-            let result = self.model.read(&mut self.state, &request).await;
+            let result = self.model.read(&request).await;
             first = if result.is_ok() {
                 first + count
             } else {

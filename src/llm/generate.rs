@@ -231,6 +231,17 @@ pub(crate) enum Continued<'a> {
 }
 
 #[cfg(feature = "llm")]
+impl Continued<'_> {
+    /// Returns the sequence, if it is the generation's own.
+    pub(super) fn into_own(self) -> Option<Sequence> {
+        match self {
+            Continued::Own(sequence) => Some(sequence),
+            Continued::Of(_) => None,
+        }
+    }
+}
+
+#[cfg(feature = "llm")]
 impl Deref for Continued<'_> {
     type Target = Sequence;
 
@@ -250,6 +261,24 @@ impl DerefMut for Continued<'_> {
             Continued::Of(sequence) => sequence,
         }
     }
+}
+
+/// Tokens that an answer needs the model to read.
+#[derive(Debug)]
+pub(super) struct Due {
+    pub(super) tokens: Vec<u32>,
+    /// The result that is wanted of them.
+    pub(super) wanted: Wanted,
+    kind: DueKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DueKind {
+    Prompt,
+    /// The last token of the answer.
+    Token,
+    /// The last token, and guesses of those after it.
+    Guesses,
 }
 
 /// Generation as a state that does not borrow the model. Its methods take the model that it was
@@ -349,14 +378,87 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
 
     /// Reads the next block of the prompt; returns whether there was one.
     pub(crate) async fn read_prompt(&mut self, model: &LanguageModel) -> Result<bool> {
+        let Some(due) = self.due_of_prompt(model) else {
+            return Ok(false);
+        };
+        let result = self.sequence.read(model, &due.tokens, due.wanted).await?;
+        self.take(&due, result)?;
+        Ok(true)
+    }
+
+    fn due_of_prompt(&self, model: &LanguageModel) -> Option<Due> {
         let rest = &self.prompt[self.read..];
         let block = &rest[..rest.len().min(model.model.block())];
-        if block.is_empty() {
-            return Ok(false);
+        (!block.is_empty()).then(|| Due {
+            tokens: block.to_vec(),
+            wanted: self.wanted,
+            kind: DueKind::Prompt,
+        })
+    }
+
+    /// Returns what is to be read before the next token can be chosen: a block of the prompt, or the last token of the answer,
+    /// with guesses of those after it. `None` if the logits are there.
+    pub(super) fn due(&mut self, model: &LanguageModel) -> Option<Due> {
+        if let Some(due) = self.due_of_prompt(model) {
+            return Some(due);
         }
-        self.logits = self.sequence.read(model, block, self.wanted).await?;
-        self.read += block.len();
-        Ok(true)
+        let token = self.unread?;
+        if let Some(logits) = self.guesses.take(token) {
+            self.sequence.advance(token);
+            self.logits = logits;
+            self.unread = None;
+            return None;
+        }
+        let block = self.with_guesses(model, token);
+        let (wanted, kind) = match block.len() {
+            1 => (self.wanted, DueKind::Token),
+            _ => (Wanted::All, DueKind::Guesses),
+        };
+        Some(Due {
+            tokens: block,
+            wanted,
+            kind,
+        })
+    }
+
+    /// Takes the result of what was due, which the sequence has read.
+    pub(super) fn take(&mut self, due: &Due, result: Vec<f32>) -> Result<()> {
+        self.logits = match due.kind {
+            DueKind::Prompt => {
+                self.read += due.tokens.len();
+                result
+            }
+            DueKind::Token => result,
+            DueKind::Guesses => {
+                let guessed = due.tokens.len() - 1;
+                let read = self.sequence.tokens().len();
+                self.sequence.rewind(read - guessed)?;
+                self.guesses.store(&due.tokens[1..], &result)
+            }
+        };
+        if due.kind != DueKind::Prompt {
+            self.unread = None;
+        }
+        Ok(())
+    }
+
+    /// Whether the prompt has been read, and the logits after the last token.
+    pub(super) fn may_choose(&self) -> bool {
+        self.read == self.prompt.len() && self.unread.is_none()
+    }
+
+    /// Whether a GPU has chosen tokens that were not returned yet.
+    pub(super) fn has_chosen(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    pub(super) fn sequence(&mut self) -> &mut Sequence {
+        &mut self.sequence
+    }
+
+    #[cfg(feature = "llm")]
+    pub(super) fn into_sequence(self) -> S {
+        self.sequence
     }
 
     /// The tokens generated so far, without the one that ends the answer.
@@ -395,10 +497,25 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
     pub(crate) async fn step(&mut self, model: &LanguageModel) -> Result<String> {
         while self.read_prompt(model).await? {}
         let mut chosen = None;
-        if let Some(token) = self.unread {
-            chosen = self.read_answer(model, token).await?;
+        if let Some(due) = self.due(model) {
+            if due.kind == DueKind::Token {
+                chosen = self.choose_ahead(model, due.tokens[0]).await?;
+            }
+            if chosen.is_none() {
+                let result = self.sequence.read(model, &due.tokens, due.wanted).await?;
+                self.take(&due, result)?;
+            }
             self.unread = None;
         }
+        self.next_token(model, chosen)
+    }
+
+    /// Adds the next token, which the back-end chose or else the logits give, and returns the text that is certain by now.
+    pub(super) fn next_token(
+        &mut self,
+        model: &LanguageModel,
+        chosen: Option<u32>,
+    ) -> Result<String> {
         let distribution = self
             .options
             .logprobs
@@ -416,61 +533,39 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         self.accept(model, token)
     }
 
-    /// Reads the last token of the answer. Returns the next one if the back-end chose it; else there are its logits.
-    async fn read_answer(&mut self, model: &LanguageModel, token: u32) -> Result<Option<u32>> {
-        if let Some(logits) = self.guesses.take(token) {
-            self.sequence.advance(token);
-            self.logits = logits;
-            return Ok(None);
-        }
+    /// The most tokens that may follow, by the context and by the options.
+    fn most(&self, model: &LanguageModel) -> usize {
         let read = self.sequence.tokens().len();
         let room = model.context_length().saturating_sub(read);
         let left = self.options.max_tokens.saturating_sub(self.generated.len());
-        let most = room.min(left);
-        if self.options.guess
-            && self.ahead.is_empty()
-            && self.read_guesses(model, token, most).await?
-        {
-            return Ok(None);
-        }
-        if self.is_ahead {
-            self.find_allowed()?;
-            let limits = (self.allowed.as_deref(), most);
-            let (sequence, sampler) = (&mut *self.sequence, &mut self.sampler);
-            let next = self
-                .ahead
-                .next(model, sequence, sampler, token, limits)
-                .await?;
-            if next.is_some() {
-                return Ok(next);
-            }
-        }
-        self.logits = self.sequence.read(model, &[token], self.wanted).await?;
-        Ok(None)
+        room.min(left)
     }
 
-    /// Guesses the tokens after the last one of an answer, which may have `most` more, and reads all of them. Returns whether
-    /// there was a guess; then there are the logits after the token.
-    async fn read_guesses(
-        &mut self,
-        model: &LanguageModel,
-        token: u32,
-        most: usize,
-    ) -> Result<bool> {
-        let most = most.min(model.model.block()).saturating_sub(1);
+    /// Reads the last token of the answer, and returns the next one if the back-end chooses it.
+    async fn choose_ahead(&mut self, model: &LanguageModel, token: u32) -> Result<Option<u32>> {
+        if !self.is_ahead {
+            return Ok(None);
+        }
+        self.find_allowed()?;
+        let limits = (self.allowed.as_deref(), self.most(model));
+        let (sequence, sampler) = (&mut *self.sequence, &mut self.sampler);
+        self.ahead
+            .next(model, sequence, sampler, token, limits)
+            .await
+    }
+
+    /// Returns the last token of an answer, and guesses of those after it if it pays to read them.
+    fn with_guesses(&mut self, model: &LanguageModel, token: u32) -> Vec<u32> {
+        if !self.options.guess || self.has_chosen() {
+            return vec![token];
+        }
+        let most = self.most(model).min(model.model.block()).saturating_sub(1);
         let mut tokens = self.sequence.tokens().to_vec();
         let read = tokens.len();
         tokens.push(token);
         let guesses = self.guesses.after(&tokens, most, model.model.pass_cost());
         tokens.extend(guesses);
-        let block = &tokens[read..];
-        if block.len() == 1 {
-            return Ok(false);
-        }
-        let logits = self.sequence.read(model, block, Wanted::All).await?;
-        self.sequence.rewind(read + 1)?;
-        self.logits = self.guesses.store(&block[1..], &logits);
-        Ok(true)
+        tokens.split_off(read)
     }
 
     /// Finds the tokens that the constraint allows next, unless they are known.

@@ -53,17 +53,28 @@ impl<'a> Generation<'a> {
     async fn start(
         model: &LanguageModel,
         sequence: Continued<'a>,
+        prompt: Prompt,
+        options: GenerateOptions,
+    ) -> Result<Self> {
+        let mut generation = Self::new(model, sequence, prompt, options)?;
+        while generation.generator.read_prompt(model).await? {
+            pause().await;
+        }
+        Ok(generation)
+    }
+
+    /// Returns an answer whose prompt has yet to be read.
+    fn new(
+        model: &LanguageModel,
+        sequence: Continued<'a>,
         mut prompt: Prompt,
         options: GenerateOptions,
     ) -> Result<Self> {
         let mut reader = prompt.reader.take();
-        let mut generator = Generator::new(model, sequence, prompt, options)?;
+        let generator = Generator::new(model, sequence, prompt, options)?;
         // The text of tokens that exist is that before the answer.
         if let Some(reader) = &mut reader {
             drop(reader.push(generator.existing_text()));
-        }
-        while generator.read_prompt(model).await? {
-            pause().await;
         }
         Ok(Self {
             model: model.clone(),
@@ -74,6 +85,11 @@ impl<'a> Generation<'a> {
             failed: false,
             error: None,
         })
+    }
+
+    /// The model that answers.
+    pub fn model(&self) -> &LanguageModel {
+        &self.model
     }
 
     /// The number of tokens of the prompt.
@@ -131,31 +147,53 @@ impl<'a> Generation<'a> {
     /// The errors of [`Generation::next_async`].
     pub async fn next_delta_async(&mut self) -> Option<Result<Delta>> {
         loop {
-            if let Some(delta) = self.deltas.pop_front() {
-                self.message.push(&delta);
-                return Some(Ok(delta));
+            if let Some(delta) = self.ready() {
+                return Some(delta);
             }
-            if self.failed || self.generator.finished().is_some() {
-                return self.error.take().map(Err);
+            if self.has_ended() {
+                return None;
             }
             let text = self.generator.step(&self.model).await;
             pause().await;
-            match text {
-                Ok(text) => self.read(&text),
-                Err(error) => {
-                    // Text that is held back comes first, so that the text is that of the tokens.
-                    self.failed = true;
-                    self.error = Some(error);
-                    let text = self.generator.flush();
-                    self.read(&text);
-                }
+            self.accept(text);
+        }
+    }
+
+    /// Returns the next piece of what has been generated; the error that ended the answer comes last.
+    pub(super) fn ready(&mut self) -> Option<Result<Delta>> {
+        if let Some(delta) = self.deltas.pop_front() {
+            self.message.push(&delta);
+            return Some(Ok(delta));
+        }
+        self.error.take().map(Err)
+    }
+
+    /// Whether no more text is generated.
+    pub(super) fn has_ended(&self) -> bool {
+        self.failed || self.generator.finished().is_some()
+    }
+
+    pub(super) fn generator(&mut self) -> &mut Generator<Continued<'a>> {
+        &mut self.generator
+    }
+
+    /// Takes a piece of the answer's text, or the error that ends it.
+    pub(super) fn accept(&mut self, text: Result<String>) {
+        match text {
+            Ok(text) => self.read(&text),
+            Err(error) => {
+                // Text that is held back comes first, so that the text is that of the tokens.
+                self.failed = true;
+                self.error = Some(error);
+                let text = self.generator.flush();
+                self.read(&text);
             }
         }
     }
 
     /// Divides a piece of the answer's text.
     fn read(&mut self, text: &str) {
-        let has_ended = self.failed || self.generator.finished().is_some();
+        let has_ended = self.has_ended();
         match &mut self.reader {
             Some(reader) => {
                 self.deltas.extend(reader.push(text));
@@ -166,6 +204,15 @@ impl<'a> Generation<'a> {
             None if text.is_empty() => {}
             None => self.deltas.push_back(Delta::Content(text.to_owned())),
         }
+    }
+
+    /// Ends the answer, and returns the session that has its tokens; `None` if it continues a session that it does not own.
+    pub fn into_session(self) -> Option<Session> {
+        let sequence = self.generator.into_sequence().into_own()?;
+        Some(Session {
+            model: self.model,
+            sequence,
+        })
     }
 
     /// Generates the rest of the answer.
@@ -197,6 +244,30 @@ impl LanguageModel {
         let sequence = Continued::Own(Sequence::new(self)?);
         let prompt = prompt_of(self, messages, &options)?;
         Generation::start(self, sequence, prompt, options).await
+    }
+
+    /// Returns the answer to a conversation, which is read with its first piece: for [`Answers`](super::Answers).
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::chat_async`] except those of the device.
+    pub fn begin_chat(
+        &self,
+        messages: &[Message],
+        options: GenerateOptions,
+    ) -> Result<Generation<'static>> {
+        self.session()?.into_chat(messages, options)
+    }
+
+    /// Returns the continuation of a text, which is read with its first piece: for [`Answers`](super::Answers).
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::complete_async`] except those of the device.
+    pub fn begin_complete(
+        &self,
+        prompt: &str,
+        options: GenerateOptions,
+    ) -> Result<Generation<'static>> {
+        self.session()?.into_complete(prompt, options)
     }
 
     /// Reads a text, and returns its continuation to generate.
@@ -248,15 +319,47 @@ impl Session {
         self.answer(prompt, options).await
     }
 
-    async fn answer(
-        &mut self,
-        prompt: Prompt,
-        mut options: GenerateOptions,
-    ) -> Result<Generation<'_>> {
+    async fn answer(&mut self, prompt: Prompt, options: GenerateOptions) -> Result<Generation<'_>> {
+        let options = self.with_adapters(options);
+        let sequence = Continued::Of(&mut self.sequence);
+        Generation::start(&self.model, sequence, prompt, options).await
+    }
+
+    /// Returns options that have the session's adapters, if they have none.
+    fn with_adapters(&self, mut options: GenerateOptions) -> GenerateOptions {
         if options.lora.is_empty() {
             options.lora = self.sequence.lora().to_vec();
         }
-        let sequence = Continued::Of(&mut self.sequence);
-        Generation::start(&self.model, sequence, prompt, options).await
+        options
+    }
+
+    /// Like [`Session::chat_async`], but the answer has the session, and reads the conversation with its first piece: for
+    /// [`Answers`](super::Answers). [`Generation::into_session`] returns the session.
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::begin_chat`].
+    pub fn into_chat(
+        self,
+        messages: &[Message],
+        options: GenerateOptions,
+    ) -> Result<Generation<'static>> {
+        let prompt = prompt_of(&self.model, messages, &options)?;
+        let options = self.with_adapters(options);
+        Generation::new(&self.model, Continued::Own(self.sequence), prompt, options)
+    }
+
+    /// Like [`Session::complete_async`], but the answer has the session, and reads the text with its first piece: for
+    /// [`Answers`](super::Answers). [`Generation::into_session`] returns the session.
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::begin_complete`].
+    pub fn into_complete(
+        self,
+        prompt: &str,
+        options: GenerateOptions,
+    ) -> Result<Generation<'static>> {
+        let prompt = prompt_of_text(&self.model, prompt, &options)?;
+        let options = self.with_adapters(options);
+        Generation::new(&self.model, Continued::Own(self.sequence), prompt, options)
     }
 }

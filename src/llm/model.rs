@@ -46,8 +46,10 @@ use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, HeadOrder, LowRank, Scaled};
 pub(super) use architecture::Config;
 pub(super) use backend::Upload;
+#[cfg(feature = "llm")]
+pub(super) use backend::next_number;
 use backend::{BackendModel, BackendSequence};
-pub(super) use forward::{BlockRequest, Input, Output};
+pub(super) use forward::{BlockRequest, Input, Output, SequenceRows};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
 pub(super) use layout::KeptPositions;
 use std::sync::Arc;
@@ -98,6 +100,19 @@ pub(super) enum State {
     Cuda(BackendSequence<SharedCuda>),
 }
 
+#[cfg(feature = "llm")]
+impl State {
+    /// Sets the number that tells sequences apart whose passes may run at the same time, and share the threads of SIMD.
+    pub(super) fn set_number(&mut self, number: u64) {
+        match self {
+            State::Cpu(sequence) => sequence.number = number,
+            State::Gpu(sequence) => sequence.number = number,
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            State::Cuda(sequence) => sequence.number = number,
+        }
+    }
+}
+
 /// Reads the hyperparameters of a file's model, its steps, and the positions of its weights. It checks everything that
 /// can be checked without the weights.
 ///
@@ -131,8 +146,6 @@ pub(super) fn inspect(
 /// Tokens that go through the steps together.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The first one's position.
-    first: usize,
     tokens: usize,
     /// The number of rows of the residual before the row of the first token.
     skipped: usize,
@@ -144,7 +157,6 @@ impl Block {
         Self {
             tokens: count,
             skipped: self.skipped + self.tokens - count,
-            ..self
         }
     }
 }
@@ -210,6 +222,12 @@ impl Model {
         self.device = Some(device.clone());
         self.identity = Arc::default();
         Ok(())
+    }
+
+    /// Whether both are clones on the same back-end.
+    #[cfg(feature = "llm")]
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.identity, &other.identity)
     }
 
     /// Returns the back-end that runs the model.

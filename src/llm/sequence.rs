@@ -3,7 +3,7 @@
 use super::LanguageModel;
 use super::ScaledLora;
 use super::lora::scaled;
-use super::model::{KeptPositions, Model, State, Wanted};
+use super::model::{KeptPositions, Model, SequenceRows, State, Wanted};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
 use std::ops::Range;
@@ -44,6 +44,12 @@ impl Sequence {
 
     pub(super) fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Gives the sequence a number: sequences of the same one never run at the same time.
+    #[cfg(feature = "llm")]
+    pub(super) fn set_number(&mut self, number: u64) {
+        self.state.set_number(number);
     }
 
     pub(crate) fn lora(&self) -> &[ScaledLora] {
@@ -102,6 +108,45 @@ impl Sequence {
             .await?;
         self.tokens.extend_from_slice(tokens);
         Ok(logits)
+    }
+
+    /// Reads tokens of several sequences in one pass, and returns the requested results of each. Each may share a pass with
+    /// its number of tokens, and all have the adapters of the first. Reads none of them if there is an error.
+    ///
+    /// # Errors
+    /// The errors of [`Sequence::read`].
+    pub(crate) async fn read_together(
+        model: &LanguageModel,
+        reads: &mut [(&mut Self, &[u32], Wanted)],
+    ) -> Result<Vec<Vec<f32>>> {
+        let model = &model.model;
+        for (sequence, tokens, _) in &mut *reads {
+            model.check(sequence.tokens.len(), tokens)?;
+            sequence.prepare(model, tokens.len()).await?;
+        }
+        let largest = reads.iter().all(|read| read.2 == Wanted::Largest);
+        let all: Vec<u32> = reads.iter().flat_map(|read| read.1).copied().collect();
+        let adapters = reads
+            .first()
+            .map_or(Vec::new(), |read| scaled(&read.0.lora));
+        let logits = {
+            let rows = reads.iter().map(|(sequence, tokens, _)| SequenceRows {
+                state: &sequence.state,
+                first: sequence.tokens.len(),
+                tokens: tokens.len(),
+            });
+            let rows: Vec<_> = rows.collect();
+            let logits = model.forward_together(&rows, &all, largest, &adapters);
+            logits.await?
+        };
+        let len = if largest { 1 } else { model.vocabulary() };
+        let mut rest = &logits[..];
+        let results = reads.iter_mut().map(|(sequence, tokens, wanted)| {
+            sequence.tokens.extend_from_slice(tokens);
+            let rows = rest.split_off(..tokens.len() * len);
+            wanted.of_rows(rows.unwrap_or_default(), len, largest)
+        });
+        Ok(results.collect())
     }
 
     /// Reads a token and chooses the next one, reads that, and so on; returns the chosen tokens, with `None` if the

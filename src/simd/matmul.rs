@@ -19,7 +19,7 @@ mod vector;
 pub(super) use cached::multiply_cached;
 pub(crate) use dequant::multiply_words;
 #[cfg(feature = "llm-core")]
-pub(crate) use ggml::{BlockMatrix, multiply_blocks};
+pub(crate) use ggml::{BlockMatrix, multiply_blocks, multiply_rows};
 pub(super) use im2col::multiply_patches;
 pub(crate) use packed::Packed;
 

@@ -63,7 +63,7 @@ pub(crate) use values::map_values;
 pub(crate) use {
     attention::{AttentionShape, attention},
     cached_rows::pack_row,
-    matmul::{BlockMatrix, multiply_blocks},
+    matmul::{BlockMatrix, multiply_blocks, multiply_rows},
     rope::rotate,
 };
 

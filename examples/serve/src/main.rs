@@ -1,7 +1,7 @@
 //! A server of a language model with `OpenAI`'s interface: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`.
 //!
-//! `cargo run --release -p serve -- MODEL.gguf`. One answer is generated at a time; other requests wait in the order in
-//! which they came. Ctrl-C ends the server after the requests that it has accepted.
+//! `cargo run --release -p serve -- MODEL.gguf`. Eight answers (`--answers`) are generated at once, and share passes over the
+//! model's weights; other requests wait in the order in which they came. Ctrl-C ends the server after the requests that it has accepted.
 
 mod answer;
 mod chat;
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
 /// Answers requests until a signal ends the server.
 async fn serve(options: &Options, model: LanguageModel) -> Result<()> {
     let listener = TcpListener::bind(options.address).await?;
-    let (engine, thread) = engine::start(model.clone(), options.queue)?;
+    let (engine, thread) = engine::start(model.clone(), options.queue, options.answers)?;
     let server = Arc::new(Server {
         name: options.name.clone(),
         model,

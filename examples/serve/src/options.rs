@@ -8,13 +8,15 @@ use std::path::PathBuf;
 
 pub(crate) const USAGE: &str =
     "usage: serve MODEL.gguf [--address 127.0.0.1:8080] [--name NAME] [--context TOKENS]
-    [--backend gpu|simd|cuda] [--threads N] [--queue REQUESTS] [--body BYTES]";
+    [--backend gpu|simd|cuda] [--threads N] [--answers N] [--queue REQUESTS] [--body BYTES]";
 
 pub(crate) struct Options {
     pub(crate) model: PathBuf,
     /// The name by which clients ask for the model.
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
+    /// The most answers that are generated at once. Each has a session.
+    pub(crate) answers: usize,
     /// The largest number of requests that wait.
     pub(crate) queue: usize,
     /// The largest number of bytes of a request.
@@ -34,6 +36,7 @@ impl Options {
             model: PathBuf::new(),
             name: String::new(),
             address: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            answers: 8,
             queue: 64,
             body: 4 << 20,
             context: None,
@@ -45,6 +48,7 @@ impl Options {
                 Value(value) => path = Some(PathBuf::from(value)),
                 Long("name") => name = Some(parser.value()?.string()?),
                 Long("address") => options.address = parser.value()?.parse()?,
+                Long("answers") => options.answers = parser.value()?.parse()?,
                 Long("queue") => options.queue = parser.value()?.parse()?,
                 Long("body") => options.body = parser.value()?.parse()?,
                 Long("context") => options.context = Some(parser.value()?.parse()?),

@@ -348,7 +348,7 @@ fn endless() -> Value {
 
 #[test]
 fn a_client_that_goes_away_frees_the_model() {
-    let server = Server::start("gone", &["--queue", "1"]);
+    let server = Server::start("gone", &["--queue", "1", "--answers", "1"]);
     let body = endless().to_string();
     let start = Instant::now();
     let (_, text) = server.post("chat/completions", &endless());
@@ -376,6 +376,75 @@ fn a_client_that_goes_away_frees_the_model() {
         "{:?} of {whole:?}",
         start.elapsed()
     );
+}
+
+/// The text of a whole answer.
+fn content(server: &Server, request: &Value) -> String {
+    let (status, answer) = server.json("chat/completions", request);
+    assert_eq!(status, 200, "{answer}");
+    let content = &answer["choices"][0]["message"]["content"];
+    content.as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn answers_at_once_are_those_one_after_the_other() {
+    let server = Server::start("together", &[]);
+    let requests: Vec<Value> = (0..12)
+        .map(|i| {
+            let text = "hello ".repeat(1 + i * i);
+            question(&json!({
+                "messages": [{ "role": "user", "content": text }],
+                "max_tokens": 40 + 10 * i,
+                "temperature": 0,
+                "logit_bias": { "259": -100 },
+            }))
+        })
+        .collect();
+    let wanted: Vec<String> = requests
+        .iter()
+        .map(|request| content(&server, request))
+        .collect();
+    let texts = std::thread::scope(|scope| {
+        let (server, requests) = (&server, &requests);
+        let clients = requests.iter().enumerate().map(|(i, request)| {
+            scope.spawn(move || {
+                if i % 3 > 0 {
+                    return content(server, request);
+                }
+                let mut request = request.clone();
+                request["stream"] = true.into();
+                let (status, text) = server.post("chat/completions", &request);
+                assert_eq!(status, 200, "{text}");
+                joined(&text).0["content"].as_str().unwrap().to_owned()
+            })
+        });
+        let clients: Vec<_> = clients.collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(texts, wanted);
+}
+
+#[test]
+fn a_short_answer_does_not_wait_for_a_long_one() {
+    let server = Server::start("short", &[]);
+    let body = endless().to_string();
+    let mut running: Vec<TcpStream> = (0..3)
+        .map(|_| server.begin("POST", "chat/completions", body.as_bytes()))
+        .collect();
+    let mut first = [0; 1];
+    running[0].read_exact(&mut first).unwrap();
+    let (status, _) = server.post("chat/completions", &question(&json!({ "max_tokens": 3 })));
+    assert_eq!(status, 200);
+    // The long ones have not ended.
+    for stream in &mut running {
+        stream.set_nonblocking(true).unwrap();
+        let mut rest = Vec::new();
+        let end = stream.read_to_end(&mut rest).map_err(|error| error.kind());
+        assert_eq!(end, Err(std::io::ErrorKind::WouldBlock));
+    }
 }
 
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 use super::{CpuWeights, Elements, read};
 use crate::alloc::try_resize;
 use crate::error::Result;
-use crate::graph::steps::{ExpertProduct, Routing};
+use crate::graph::steps::{ALONE_BELOW, ExpertProduct, Routing};
 use crate::simd::Cpu;
 
 /// Writes the numbers of the largest logits of each row, the first of equal ones first, and then their weights by softmax.
@@ -87,7 +87,8 @@ impl ExpertMatmul {
             }
             try_resize(products, places.len() * rows)?;
             let own = self.weights.rows_from(expert * rows, rows);
-            own.multiply(cpu, gathered, products)?;
+            let alone = self.product.alone || places.len() < ALONE_BELOW;
+            own.multiply(cpu, gathered, products, alone)?;
             for (place, from) in places.iter().zip(products.chunks_exact(rows)) {
                 if self.product.mixes {
                     let (token, i) = (place / used, place % used);

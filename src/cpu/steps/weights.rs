@@ -4,7 +4,7 @@ use super::{Elements, add};
 use crate::alloc::try_resize;
 use crate::error::{Error, Result};
 use crate::graph::steps::LowRankProduct;
-use crate::simd::{BlockMatrix, Cpu, multiply_blocks};
+use crate::simd::{BlockMatrix, Cpu, multiply_rows};
 use crate::tensor::ggml::WeightType;
 use std::sync::Arc;
 
@@ -80,9 +80,9 @@ impl CpuWeights {
         }
     }
 
-    /// `Y = X · Wᵀ`.
-    fn multiply(&self, cpu: Cpu, x: &[f32], y: &mut [f32]) -> Result<()> {
-        self.rows_from(0, self.rows).multiply(cpu, x, y)
+    /// `Y = X · Wᵀ`; with `alone` each row has the bits that it has by itself.
+    fn multiply(&self, cpu: Cpu, x: &[f32], y: &mut [f32], alone: bool) -> Result<()> {
+        self.rows_from(0, self.rows).multiply(cpu, x, y, alone)
     }
 }
 
@@ -95,8 +95,8 @@ pub(super) struct RowsOf<'a> {
 }
 
 impl RowsOf<'_> {
-    /// `Y = X · Wᵀ`.
-    pub(super) fn multiply(&self, cpu: Cpu, x: &[f32], y: &mut [f32]) -> Result<()> {
+    /// `Y = X · Wᵀ`; with `alone` each row has the bits that it has by itself.
+    pub(super) fn multiply(&self, cpu: Cpu, x: &[f32], y: &mut [f32], alone: bool) -> Result<()> {
         let matrix = BlockMatrix::new(self.kind, self.blocks, self.rows, self.cols);
         let matrix = matrix.ok_or(Error::LengthMismatch {
             what: "weights",
@@ -104,7 +104,7 @@ impl RowsOf<'_> {
             actual: self.blocks.len(),
             reason: " (rows of whole blocks)",
         })?;
-        multiply_blocks(cpu, matrix, x, y)
+        multiply_rows(cpu, matrix, x, y, alone)
     }
 }
 
@@ -112,6 +112,7 @@ impl RowsOf<'_> {
 pub(super) struct AdaptedProduct {
     pub(super) weights: CpuWeights,
     pub(super) scale: f32,
+    pub(super) alone: bool,
     pub(super) adapters: Vec<LowRank>,
 }
 
@@ -124,10 +125,11 @@ impl AdaptedProduct {
         y: &mut [f32],
         [low, high]: [&mut Vec<f32>; 2],
     ) -> Result<()> {
-        self.weights.multiply(cpu, x, y)?;
+        let alone = self.alone;
+        self.weights.multiply(cpu, x, y, alone)?;
         multiply_all(y, self.scale);
         let mut adapters = self.adapters.iter();
-        adapters.try_for_each(|adapter| adapter.add(cpu, x, y, [&mut *low, &mut *high]))
+        adapters.try_for_each(|adapter| adapter.add(cpu, (x, alone), y, [&mut *low, &mut *high]))
     }
 }
 
@@ -148,13 +150,18 @@ impl LowRank {
     }
 
     /// Adds the product of rows by both matrices.
-    fn add(&self, cpu: Cpu, x: &[f32], y: &mut [f32], memory: [&mut Vec<f32>; 2]) -> Result<()> {
-        let [low, high] = memory;
+    fn add(
+        &self,
+        cpu: Cpu,
+        (x, alone): (&[f32], bool),
+        y: &mut [f32],
+        [low, high]: [&mut Vec<f32>; 2],
+    ) -> Result<()> {
         try_resize(low, x.len() / self.a.cols * self.a.rows)?;
-        self.a.multiply(cpu, x, low)?;
+        self.a.multiply(cpu, x, low, alone)?;
         multiply_all(low, self.scale);
         try_resize(high, y.len())?;
-        self.b.multiply(cpu, low, high)?;
+        self.b.multiply(cpu, low, high, alone)?;
         add(y, high);
         Ok(())
     }

@@ -46,6 +46,7 @@ impl GpuPass<'_> {
             heads.head_len as u32,
             heads.position as u32,
             heads.capacity as u32,
+            heads.rows.before as u32,
         ];
         let params = [&params[..], &turning(heads)].concat();
         let [first, second] = heads.gains_or(x);
@@ -142,7 +143,8 @@ impl GpuPass<'_> {
             return Ok(());
         }
         let heads = attention.tokens * attention.heads;
-        let params = [heads, attention.head_len / 4, splits].map(|size| size as u32);
+        let before = attention.rows.before * attention.heads;
+        let params = [heads, attention.head_len / 4, splits, before].map(|size| size as u32);
         let kernel = ("add_splits", kernels::ADD_SPLITS);
         self.record(kernel, &params, &[parts], mixed, heads)
     }
@@ -161,7 +163,7 @@ fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 5] {
     ]
 }
 
-fn attention_params(attention: &Attention, splits: usize) -> [u32; 10] {
+fn attention_params(attention: &Attention, splits: usize) -> [u32; 11] {
     [
         attention.tokens as u32,
         attention.heads as u32,
@@ -173,13 +175,14 @@ fn attention_params(attention: &Attention, splits: usize) -> [u32; 10] {
         attention.scale.to_bits(),
         splits as u32,
         attention.soft_cap.unwrap_or(0.0).to_bits(),
+        attention.rows.before as u32,
     ]
 }
 
 /// Returns the name and the text of the kernel for an attention, and the tokens that a workgroup computes.
 fn attention_kernel(attention: &Attention) -> ((&'static str, &'static str), usize) {
     let (len, kind) = (attention.head_len, attention.cache_type as usize);
-    let is_tiled = len <= MOST_TILED_HEAD && len.is_multiple_of(16);
+    let is_tiled = len <= MOST_TILED_HEAD && len.is_multiple_of(16) && attention.rows.before == 0;
     if attention.tokens >= ATTENTION_TILED_FROM && is_tiled {
         (TILED_ATTENTION[kind], TOKENS_OF_TILE)
     } else {

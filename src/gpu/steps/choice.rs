@@ -19,15 +19,17 @@ impl GpuPass<'_> {
     // language models.
     pub(super) fn record_largest(
         &mut self,
-        x: &GpuBuffer,
+        (x, before): Element<'_, GpuBuffer>,
+        len: usize,
         (index, at): Element<'_, GpuBuffer>,
     ) -> Result<()> {
-        let groups = x.len().div_ceil(ELEMENTS).clamp(1, WORKGROUP);
+        let groups = len.div_ceil(ELEMENTS).clamp(1, WORKGROUP);
         let pairs = self.0.allocate(2 * groups)?;
         let kernel = ("largest", kernels::LARGEST);
-        let params = [x.len(), groups, 0, 0].map(|value| value as u32);
+        let params = [len, groups, 0, 0, before].map(|value| value as u32);
+        let x = &x.with_len(before + len);
         self.record(kernel, &params, &[x], &pairs, groups)?;
-        let params = [groups, 1, 1, at].map(|value| value as u32);
+        let params = [groups, 1, 1, at, 0].map(|value| value as u32);
         self.record(kernel, &params, &[&pairs], index, 1)
     }
 

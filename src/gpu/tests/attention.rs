@@ -2,7 +2,9 @@
 //! beside that of one token at a time by one workgroup.
 
 use super::{Gpu, noise, pretend};
-use crate::graph::steps::{Attention, HeadGains, HeadPlaces, HeadRotation, StepBackend, StepPass};
+use crate::graph::steps::{
+    Attention, HeadGains, HeadPlaces, HeadRotation, StepBackend, StepPass, TokenRows,
+};
 use crate::runtime;
 use crate::simd::pack_row;
 use crate::tensor::CacheType;
@@ -59,6 +61,10 @@ fn attention(
 ) -> Attention {
     Attention {
         tokens,
+        rows: TokenRows {
+            before: 0,
+            all: tokens,
+        },
         heads: HEADS,
         kv_heads: KV_HEADS,
         head_len,
@@ -160,6 +166,7 @@ fn attended_next(
         let parts = parts.unwrap();
         let heads = HeadPlaces {
             tokens: 1,
+            rows: attention.rows,
             heads: HEADS,
             kv_heads: KV_HEADS,
             head_len: attention.head_len,

@@ -83,7 +83,7 @@ impl StepPass for Infallible {
         write(&[f32], &Infallible);
         norm(&Infallible, Norm<'_, Infallible>, &Infallible, usize);
         multiply(&Infallible, &Infallible, Columns<'_, Infallible>, Product, Option<Norm<'_, Infallible>>);
-        largest(&Infallible, usize, Element<'_, Infallible>);
+        largest(Element<'_, Infallible>, usize, Element<'_, Infallible>);
         add((&Infallible, usize), Columns<'_, Infallible>, usize);
         place(&Infallible, &HeadPlaces<'_, Infallible>, &Infallible, &Infallible);
         attend((&Infallible, &Infallible), &Attention, &Infallible, &Infallible);

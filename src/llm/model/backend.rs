@@ -11,7 +11,6 @@ mod slots;
 mod upload;
 mod variants;
 
-use super::forward::foreign;
 use super::steps::{Slot, Step};
 use super::{Block, BlockRequest, Model, ModelParts, Output, State};
 use crate::alloc::try_zeros;
@@ -22,6 +21,8 @@ pub(super) use adapter::BackendAdapter;
 use join::{groups, join};
 use pass::Pass;
 pub(in crate::llm) use sequence::BackendSequence;
+#[cfg(feature = "llm")]
+pub(in crate::llm) use sequence::next_number;
 use slots::Slots;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::llm) use upload::Upload;
@@ -172,14 +173,9 @@ impl<B: ModelBackend> BackendModel<B> {
     }
 
     /// Reads a block of tokens, and returns their requested results.
-    pub(super) async fn read(
-        &self,
-        model: &Model,
-        state: &State,
-        request: &BlockRequest<'_>,
-    ) -> Result<Vec<f32>> {
+    pub(super) async fn read(&self, model: &Model, request: &BlockRequest<'_>) -> Result<Vec<f32>> {
         let slots = self.take_slots(model)?;
-        let results = self.read_by(&slots, model, state, request).await;
+        let results = self.read_by(&slots, model, request).await;
         self.free_slots().push(slots);
         results
     }
@@ -202,17 +198,16 @@ impl<B: ModelBackend> BackendModel<B> {
         &self,
         slots: &Slots<B>,
         model: &Model,
-        state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        let recorded = self.record(slots, model, state, request)?;
+        let recorded = self.record(slots, model, request)?;
         for submitted in recorded.before {
             submitted.await?;
         }
         let mut results = recorded.last.await?;
         let mut block = recorded.block;
         let (tokens, output) = (request.tokens(model.config.width), request.output);
-        if !matches!(output, Output::Logits(_)) {
+        if !matches!(output, Output::Logits(_) | Output::LargestOfEach) {
             return Ok(results);
         }
         loop {
@@ -222,10 +217,9 @@ impl<B: ModelBackend> BackendModel<B> {
             }
             block.tokens = (tokens - block.skipped).min(B::LOGIT_ROWS);
             let submitted = {
-                let sequence = B::sequence(state).ok_or_else(foreign)?;
-                let mut pass = Pass::new(self, slots, model, sequence, request, block)?;
+                let mut pass = Pass::new(self, slots, model, request, block)?;
                 pass.end(block, output)?;
-                let read = pass.rows(output.slot());
+                let read = pass.result(output)?;
                 pass.recorder.submit(Some(read))?
             };
             results.extend(submitted.await?);
@@ -237,20 +231,14 @@ impl<B: ModelBackend> BackendModel<B> {
         &'a self,
         slots: &'a Slots<B>,
         model: &'a Model,
-        state: &'a State,
         request: &BlockRequest<'a>,
     ) -> Result<Recorded<impl Future<Output = Result<Vec<f32>>>>> {
-        let sequence = B::sequence(state).ok_or_else(foreign)?;
         let width = model.config.width;
         let (tokens, output) = (request.tokens(width), request.output);
-        let mut block = Block {
-            first: request.first,
-            tokens,
-            skipped: 0,
-        };
+        let mut block = Block { tokens, skipped: 0 };
         let mut embedded = try_zeros(tokens * width)?;
         model.first_input(request, &mut embedded)?;
-        let new_pass = |block| Pass::new(self, slots, model, sequence, request, block);
+        let new_pass = |block| Pass::new(self, slots, model, request, block);
         let mut before = Vec::new();
         let mut pass = new_pass(block)?;
         pass.recorder.write(&embedded, slots.own(Slot::Residual))?;
@@ -268,10 +256,7 @@ impl<B: ModelBackend> BackendModel<B> {
             block.tokens = block.tokens.min(B::LOGIT_ROWS);
         }
         pass.end(block, output)?;
-        let read = match output {
-            Output::Largest => pass.choose(None, None, 0)?,
-            _ => pass.rows(output.slot()),
-        };
+        let read = pass.result(output)?;
         let last = pass.recorder.submit(Some(read))?;
         Ok(Recorded {
             before,

@@ -2,15 +2,11 @@
 
 use super::steps::VectorId;
 use super::weights::EncoderInput;
-use super::{BlockRequest, Input, Model, Output};
+use super::{BlockRequest, Input, Model, Output, SequenceRows};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use crate::runtime::pause;
 use std::ops::Range;
-
-/// The number of rows from which on SIMD multiplies each of them alike, whatever their number: shorter texts go through the
-/// layers beside others, so that a text has the same result alone.
-pub(super) const LEAST_ROWS: usize = 4;
 
 impl Model {
     /// Passes the values of each text's tokens after the last layer to a function, and returns its results. Texts go through
@@ -25,27 +21,27 @@ impl Model {
         texts: &[Vec<u32>],
         of_text: impl Fn(&[f32]) -> T,
     ) -> Result<Vec<T>> {
-        let mut state = self.state()?;
+        let state = self.state()?;
         let (mut results, mut rest) = (Vec::new(), texts);
         while !rest.is_empty() {
             let (now, after) = rest.split_at(texts_at_once(rest, self.block()));
-            let mut tokens = now.concat();
-            let mut rows = rows_of(now);
-            if tokens.len() < LEAST_ROWS {
-                rows.extend((tokens.len()..LEAST_ROWS).map(|row| row..row + 1));
-                tokens.resize(LEAST_ROWS, tokens[0]);
-            }
-            let request = BlockRequest {
+            let (tokens, rows) = (now.concat(), rows_of(now));
+            let sequence = SequenceRows {
+                state: &state,
                 first: 0,
+                tokens: tokens.len(),
+            };
+            let request = BlockRequest {
+                sequences: &[sequence],
                 input: Input::Tokens(&tokens),
                 layers: 0..self.config.layers,
                 output: Output::Residual,
                 adapters: &[],
                 texts: &rows,
             };
-            let all = self.read(&mut state, &request).await?;
+            let all = self.read(&request).await?;
             let width = self.config.width;
-            let values = rows[..now.len()].iter();
+            let values = rows.iter();
             let values = values.map(|rows| &all[rows.start * width..rows.end * width]);
             results.extend(values.map(&of_text));
             rest = after;

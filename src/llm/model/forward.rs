@@ -5,7 +5,10 @@ use super::steps::Slot;
 use super::{KeptPositions, Model, Scaled, State};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
+use crate::graph::steps::ALONE_BELOW;
+use crate::instruction_set::InstructionSet;
 use crate::runtime::pause;
+use crate::simd::argmax;
 use std::ops::Range;
 
 /// The result that is wanted of tokens.
@@ -22,6 +25,21 @@ pub(crate) enum Wanted {
     Hidden,
     /// Nothing but that they are read.
     Nothing,
+}
+
+impl Wanted {
+    /// Returns this result by the logits of all tokens, rows of `len`; those of [`Wanted::Largest`] may be the index of the
+    /// largest one each.
+    pub(crate) fn of_rows(self, logits: &[f32], len: usize, are_indices: bool) -> Vec<f32> {
+        let last = &logits[logits.len().saturating_sub(len)..];
+        match self {
+            Wanted::Last => last.to_vec(),
+            Wanted::Largest if are_indices => last.to_vec(),
+            Wanted::Largest => vec![argmax(InstructionSet::best(), last) as f32],
+            Wanted::All => logits.to_vec(),
+            Wanted::Hidden | Wanted::Nothing => Vec::new(),
+        }
+    }
 }
 
 /// The vocabulary below which an `f32` holds every index.
@@ -42,6 +60,8 @@ pub(crate) enum Output {
     Logits(usize),
     /// The index of the largest logit of the last token.
     Largest,
+    /// The index of the largest logit of each token.
+    LargestOfEach,
     /// The values of all tokens after the last layer.
     Residual,
     /// The values of all tokens after the last norm.
@@ -49,30 +69,39 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Returns the slot that has the result, but for [`Output::Largest`] that with the logits.
+    /// Returns the slot that has the result, but for the largest logits that with all.
     pub(super) fn slot(self) -> Slot {
         match self {
             Output::Residual => Slot::Residual,
             Output::Normed => Slot::Normed,
-            Output::Logits(_) | Output::Largest => Slot::Logits,
+            Output::Logits(_) | Output::Largest | Output::LargestOfEach => Slot::Logits,
         }
     }
 
     /// Returns the number of last tokens, of a block of `tokens`, that go through the steps after the layers.
     pub(super) fn rows(self, tokens: usize) -> usize {
         match self {
-            Output::Residual | Output::Normed => tokens,
+            Output::Residual | Output::Normed | Output::LargestOfEach => tokens,
             Output::Logits(rows) => rows,
             Output::Largest => 1,
         }
     }
 }
 
+/// The tokens of a sequence in a block, after those of the sequences before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SequenceRows<'a> {
+    pub(crate) state: &'a State,
+    /// The first token's position.
+    pub(crate) first: usize,
+    pub(crate) tokens: usize,
+}
+
 /// The state of a block of at most [`Model::block`] tokens between layers.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockRequest<'a> {
-    /// The first token's position.
-    pub(crate) first: usize,
+    /// The sequences whose tokens go through the steps together.
+    pub(crate) sequences: &'a [SequenceRows<'a>],
     pub(crate) input: Input<'a>,
     pub(crate) layers: Range<usize>,
     pub(crate) output: Output,
@@ -113,8 +142,13 @@ impl Model {
             if index > 0 {
                 pause().await;
             }
-            let request = BlockRequest {
+            let sequence = SequenceRows {
+                state,
                 first,
+                tokens: block.len(),
+            };
+            let request = BlockRequest {
+                sequences: &[sequence],
                 input: Input::Tokens(block),
                 layers: 0..self.config.layers,
                 output: match wanted {
@@ -127,10 +161,43 @@ impl Model {
                 adapters,
                 texts: &[],
             };
-            results.extend(self.read(state, &request).await?);
+            results.extend(self.read(&request).await?);
             first += block.len();
         }
         Ok(results)
+    }
+
+    /// Reads tokens of several sequences in one pass, and returns the logits after each of them, row after row, or of each the
+    /// index of the largest one. There are at most [`Model::block`] tokens in all, and each sequence has a number that [may share](Model::may_share) a pass. On SIMD
+    /// a token's logits have the bits of a pass of its own.
+    ///
+    /// # Errors
+    /// The errors of [`Model::forward`].
+    pub(crate) async fn forward_together(
+        &self,
+        sequences: &[SequenceRows<'_>],
+        tokens: &[u32],
+        largest: bool,
+        adapters: &[Scaled],
+    ) -> Result<Vec<f32>> {
+        let request = BlockRequest {
+            sequences,
+            input: Input::Tokens(tokens),
+            layers: 0..self.config.layers,
+            output: if largest {
+                Output::LargestOfEach
+            } else {
+                Output::Logits(tokens.len())
+            },
+            adapters,
+            texts: &[],
+        };
+        self.read(&request).await
+    }
+
+    /// Whether this number of tokens of a sequence may share a pass: SIMD multiplies as few as these one by one.
+    pub(crate) fn may_share(tokens: usize) -> bool {
+        tokens < ALONE_BELOW
     }
 
     /// The tokens that go through the layers at a time.
@@ -142,9 +209,9 @@ impl Model {
     /// passes that choose one token. Measured of `SmolLM2` (`Q4_K_M`) with AVX-512, and on an H200 through Vulkan and CUDA.
     /// Not measured at run time, since answers must not depend on a clock.
     pub(crate) fn pass_cost(&self) -> fn(usize) -> f64 {
-        // From four tokens on, SIMD unpacks the weights first.
+        // With more tokens SIMD unpacks the weights first.
         let on_simd: fn(usize) -> f64 = |tokens| match tokens {
-            ..4 => 0.75 * tokens as f64,
+            ..ALONE_BELOW => 0.15 + 0.62 * tokens as f64,
             _ => 5.5 + 0.2 * tokens as f64,
         };
         let on_gpu: fn(usize) -> f64 = |tokens| 2.0 + 0.1 * tokens as f64;
@@ -155,15 +222,11 @@ impl Model {
     ///
     /// # Errors
     /// The errors of [`Model::forward`], and `Foreign` for another model's memory.
-    pub(crate) async fn read(
-        &self,
-        state: &mut State,
-        request: &BlockRequest<'_>,
-    ) -> Result<Vec<f32>> {
+    pub(crate) async fn read(&self, request: &BlockRequest<'_>) -> Result<Vec<f32>> {
         by_executor!(
             self.executor,
-            cpu => cpu.read_at_once(self, state, request).await,
-            gpu => gpu.read(self, state, request).await,
+            cpu => cpu.read_at_once(self, request).await,
+            gpu => gpu.read(self, request).await,
         )
     }
 
@@ -185,8 +248,13 @@ impl Model {
         choices: &Choices,
         adapters: &[Scaled],
     ) -> Result<Vec<f32>> {
-        let request = BlockRequest {
+        let sequence = SequenceRows {
+            state,
             first,
+            tokens: 1,
+        };
+        let request = BlockRequest {
+            sequences: &[sequence],
             input: Input::Tokens(&[token]),
             layers: 0..self.config.layers,
             output: Output::Largest,
@@ -196,7 +264,7 @@ impl Model {
         by_executor!(
             self.executor,
             _cpu => Err(foreign()),
-            gpu => gpu.choose(self, state, &request, choices).await,
+            gpu => gpu.choose(self, &request, choices).await,
         )
     }
 

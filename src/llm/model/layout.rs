@@ -4,7 +4,6 @@
 //! form a ring, in which a new position replaces one that no token sees any more.
 
 use super::Config;
-use super::encode::LEAST_ROWS;
 use crate::graph::steps::{CacheLayout, MOST_BLOCK};
 use std::ops::Range;
 
@@ -36,7 +35,7 @@ impl Config {
     /// Returns the number of positions that a layer has room for.
     pub(super) fn room(&self, layer: usize) -> usize {
         let ring = self.ring_of(layer);
-        ring.map_or(self.positions(), |[_, room]| room)
+        ring.map_or(self.capacity, |[_, room]| room)
     }
 
     /// Returns whether layers with a ring have room for the positions that are kept.
@@ -51,17 +50,11 @@ impl Config {
         0..if self.is_encoder() { 1 } else { self.layers }
     }
 
-    /// Returns the number of positions that a cache has room for.
-    fn positions(&self) -> usize {
-        let least = if self.is_encoder() { LEAST_ROWS } else { 0 };
-        self.capacity.max(least)
-    }
-
     /// Returns the number of tokens that go through the layers at a time, of `block` on the back-end: an encoder's texts
     /// are never divided.
     pub(super) fn block(&self, block: usize) -> usize {
         if self.is_encoder() {
-            self.positions()
+            self.capacity
         } else {
             block
         }
@@ -74,7 +67,7 @@ impl Config {
             head_len: self.head_len,
             cache_type: self.cache_type,
             room: self.room(layer),
-            capacity: self.positions(),
+            capacity: self.capacity,
         }
     }
 

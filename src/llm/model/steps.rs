@@ -96,12 +96,11 @@ pub(super) enum Step {
     AddVector { vector: VectorId, to: Slot },
     /// Adds rows to rows.
     Add { from: Slot, to: Slot },
-    /// Writes heads where attention reads them: queries to `Rotated`, keys and values to a layer of the cache. Queries
-    /// and keys are normalised first if there are gains for them, and then rotated if there is a rotation.
+    /// Writes heads where the attention after it reads them: queries to `Rotated`, keys and values to the layer's cache.
+    /// Queries and keys are normalised first if there are gains for them, and then rotated if there is a rotation.
     Place {
         gains: Option<[VectorId; 2]>,
         rotation: Option<usize>,
-        layer: usize,
     },
     /// Attends to a layer's keys and values, of a window of positions if there is one.
     Attend { layer: usize, window: Option<usize> },
@@ -216,7 +215,7 @@ impl Steps {
         match output {
             Output::Residual | Output::Logits(0) => &[],
             Output::Normed => self.end.get(..1).unwrap_or_default(),
-            Output::Logits(_) | Output::Largest => &self.end,
+            Output::Logits(_) | Output::Largest | Output::LargestOfEach => &self.end,
         }
     }
 }
@@ -266,7 +265,6 @@ impl Builder<'_> {
         self.steps.push(Step::Place {
             gains,
             rotation: config.rotates(layer).then_some(usize::from(local)),
-            layer,
         });
         let window = config.window.filter(|_| local);
         self.steps.push(Step::Attend { layer, window });

@@ -296,9 +296,7 @@ impl<'a> Recording<'a> {
                 let y = self.get(to)?.add(self.get(from)?)?;
                 self.set(to, y);
             }
-            Step::Place {
-                gains, rotation, ..
-            } => self.place(gains, rotation)?,
+            Step::Place { gains, rotation } => self.place(gains, rotation)?,
             Step::Attend { window, .. } => {
                 let mixed = self.attend(window.is_some())?;
                 self.set(Slot::Mixed, mixed);

@@ -8,17 +8,15 @@ use super::{Matrix, multiply, pack, pieces};
 use crate::alloc::scratch::Scratch;
 use crate::alloc::try_zeros;
 use crate::error::Result;
+use crate::graph::steps::ALONE_BELOW;
 use crate::ops::OpClass;
 use crate::ops::shape::check_matrix;
 use crate::simd::isa::{Isa, MAX_LANES, dispatch};
-use crate::simd::threads::{Cpu, share_out};
+use crate::simd::threads::{Cpu, share, share_out};
 use crate::tensor::ggml::{MAX_BLOCK, WeightType};
 use crate::tensor::quantized::half::f16_to_f32;
 use gemv::{Gemv, Prepare, ROWS};
 use std::ops::Range;
-
-/// The number of rows from which weights are unpacked for a matmul by blocks.
-const GEMM_ROWS: usize = 4;
 
 /// A matrix whose rows are blocks, one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +79,21 @@ pub(crate) fn multiply_blocks(
     x: &[f32],
     y: &mut [f32],
 ) -> Result<()> {
+    let alone = x.len() / weights.cols < ALONE_BELOW;
+    multiply_rows(cpu, weights, x, y, alone)
+}
+
+/// [`multiply_blocks`]; with `alone` each row has the bits that it has by itself, however many there are.
+///
+/// # Errors
+/// The errors of [`multiply_blocks`].
+pub(crate) fn multiply_rows(
+    cpu: Cpu,
+    weights: BlockMatrix<'_>,
+    x: &[f32],
+    y: &mut [f32],
+    alone: bool,
+) -> Result<()> {
     let (k, n) = (weights.cols, weights.rows);
     let m = x.len() / k;
     // Checked because the kernels' pointers rely on it.
@@ -89,11 +102,8 @@ pub(crate) fn multiply_blocks(
     if y.is_empty() {
         return Ok(());
     }
-    if m < GEMM_ROWS {
-        let rows = x.chunks_exact(k).zip(y.chunks_exact_mut(n));
-        return rows
-            .into_iter()
-            .try_for_each(|(x, y)| gemv(cpu, weights, x, y));
+    if alone {
+        return gemv(cpu, weights, x, y);
     }
     let shape = [m, k, n];
     // SAFETY: the lengths are those of the shape.
@@ -109,22 +119,30 @@ pub(crate) fn multiply_blocks(
     }
 }
 
-/// `y = W · x`.
+/// `y = W · x` for each row of `x`.
 fn gemv(cpu: Cpu, weights: BlockMatrix<'_>, x: &[f32], y: &mut [f32]) -> Result<()> {
+    let (k, n) = (weights.cols, weights.rows);
     let mut room = Scratch::new(x.len())?;
-    let prepare = Prepare {
-        kind: weights.kind,
-        x,
-        room: &mut room,
-    };
-    let x = dispatch(cpu.isa, prepare);
-    let pieces = cpu.split((weights.rows * weights.cols) as u64 * 2, OpClass::Reduction);
-    share_out(pieces, ROWS, y, |first, y| {
+    let xs = x.chunks_exact(k).zip(room.chunks_exact_mut(k));
+    let kind = weights.kind;
+    let xs = xs.map(|(x, room)| dispatch(cpu.isa, Prepare { kind, x, room }));
+    let xs: Vec<_> = xs.collect();
+    let work = (xs.len() as u64).saturating_mul(n as u64 * k as u64 * 2);
+    let pieces = cpu.split(work, OpClass::Reduction);
+    let len = n.div_ceil(pieces).next_multiple_of(ROWS);
+    // A piece has some of the columns of each row of `y`.
+    let mut parts: Vec<Vec<&mut [f32]>> = (0..n.div_ceil(len)).map(|_| Vec::new()).collect();
+    for y in y.chunks_exact_mut(n) {
+        for (part, y) in parts.iter_mut().zip(y.chunks_mut(len)) {
+            part.push(y);
+        }
+    }
+    share(pieces, parts.into_iter().enumerate(), |(part, mut y)| {
         let product = Gemv {
             weights,
-            first,
-            x,
-            y,
+            first: part * len,
+            xs: &xs,
+            y: &mut y,
         };
         dispatch(cpu.isa, product);
         Ok(())

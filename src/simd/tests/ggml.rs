@@ -1,7 +1,8 @@
 //! Products with ggml's blocks, of every type.
 
 use super::on_each;
-use crate::simd::{BlockMatrix, Cpu, InstructionSet, multiply_blocks};
+use crate::graph::steps::ALONE_BELOW;
+use crate::simd::{BlockMatrix, Cpu, InstructionSet, multiply_blocks, multiply_rows};
 use crate::tensor::ggml::WeightType;
 use WeightType::{
     BF16, F16, F32, IQ4_NL, IQ4_XS, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
@@ -148,7 +149,7 @@ fn infinite_scales_give_the_same_in_products_with_vectors_and_matrices() {
             for x in [1.0, -1.0, f32::INFINITY] {
                 let x: Vec<f32> = (0..cols).map(|_| x * (random.number() + 1.0)).collect();
                 let vector = multiply(isa, kind, &data, rows, &x);
-                let matrix = multiply(isa, kind, &data, rows, &x.repeat(5));
+                let matrix = multiply(isa, kind, &data, rows, &x.repeat(ALONE_BELOW + 1));
                 for (vector, matrix) in vector.iter().zip(&matrix[..rows]) {
                     let close = (vector - matrix).abs() <= 1e-3 * matrix.abs().max(1.0);
                     let same = vector.is_nan() && matrix.is_nan() || vector == matrix;
@@ -204,7 +205,7 @@ fn elements_that_are_not_finite_give_the_same_in_products_with_vectors_and_matri
                 let mut x: Vec<f32> = (0..cols).map(|_| random.number()).collect();
                 x[random.next() as usize % cols] = special;
                 let vector = multiply(isa, kind, &data, rows, &x);
-                let matrix = multiply(isa, kind, &data, rows, &x.repeat(4));
+                let matrix = multiply(isa, kind, &data, rows, &x.repeat(ALONE_BELOW));
                 for (vector, matrix) in vector.iter().zip(&matrix[..rows]) {
                     let same = vector.is_nan() && matrix.is_nan() || vector == matrix;
                     assert!(
@@ -236,6 +237,33 @@ fn whole_numbers_of_fifteen_bits_are_multiplied_exactly() {
             let y = multiply(isa, Q8_0, &block, 1, &[most; 32]);
             let error = (y[0] / (16.0 * most) - 1.0).abs();
             assert!(error < 1.0 / 32_768.0, "{isa} {most}: {}", y[0]);
+        }
+    });
+}
+
+#[test]
+fn several_vectors_have_the_bits_of_each() {
+    on_each(|isa| {
+        let mut random = Random(23);
+        for (kind, halves) in TYPES {
+            let (rows, cols) = (7, 512);
+            let data = random.matrix(kind, halves, rows, cols);
+            let weights = BlockMatrix::new(kind, &data, rows, cols).unwrap();
+            for count in 1..=9 {
+                let mut x: Vec<f32> = (0..count * cols).map(|_| random.number()).collect();
+                // One of them is multiplied anew from its weights.
+                x[cols - 1] = f32::INFINITY;
+                let mut y = vec![0.0; count * rows];
+                multiply_rows(Cpu::new(isa, Some(1)), weights, &x, &mut y, true).unwrap();
+                for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact(rows)) {
+                    let wanted = multiply(isa, kind, &data, rows, x);
+                    let same = wanted
+                        .iter()
+                        .zip(y)
+                        .all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(same, "{isa} {kind:?}, {count}: {y:?}, not {wanted:?}");
+                }
+            }
         }
     });
 }

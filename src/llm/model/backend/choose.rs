@@ -2,7 +2,7 @@
 
 use super::super::forward::foreign;
 use super::super::steps::Slot;
-use super::super::{Block, BlockRequest, Model, Output, State};
+use super::super::{Block, BlockRequest, Model, Output, SequenceRows};
 use super::slots::Slots;
 use super::{BackendModel, ModelBackend, Pass};
 use crate::error::Result;
@@ -23,12 +23,11 @@ impl<B: ModelBackend> BackendModel<B> {
     pub(in super::super) async fn choose(
         &self,
         model: &Model,
-        state: &State,
         request: &BlockRequest<'_>,
         choices: &Choices,
     ) -> Result<Vec<f32>> {
         let slots = self.take_slots(model)?;
-        let chosen = self.choose_by(&slots, model, state, request, choices).await;
+        let chosen = self.choose_by(&slots, model, request, choices).await;
         self.free_slots().push(slots);
         chosen
     }
@@ -37,11 +36,15 @@ impl<B: ModelBackend> BackendModel<B> {
         &self,
         slots: &Slots<B>,
         model: &Model,
-        state: &State,
         request: &BlockRequest<'_>,
         choices: &Choices,
     ) -> Result<Vec<f32>> {
-        let sequence = B::sequence(state).ok_or_else(foreign)?;
+        let sequence = *request.sequences.first().ok_or_else(foreign)?;
+        let sequences = (0..choices.draws.len()).map(|index| SequenceRows {
+            first: sequence.first + index,
+            ..sequence
+        });
+        let sequences: Vec<_> = sequences.collect();
         let residual = slots.own(Slot::Residual);
         let mut embedded = crate::alloc::try_zeros(model.config.width)?;
         model.first_input(request, &mut embedded)?;
@@ -49,11 +52,14 @@ impl<B: ModelBackend> BackendModel<B> {
         let mut submitted = Vec::with_capacity(choices.draws.len());
         for (index, &draw) in choices.draws.iter().enumerate() {
             let block = Block {
-                first: request.first + index,
                 tokens: 1,
                 skipped: 0,
             };
-            let mut pass = Pass::new(self, slots, model, sequence, request, block)?;
+            let request = BlockRequest {
+                sequences: &sequences[index..=index],
+                ..request.clone()
+            };
+            let mut pass = Pass::new(self, slots, model, &request, block)?;
             match &self.matrices[model.weights.embedding] {
                 Some(embedding) if index > 0 => {
                     let scale = model.config.multipliers.embedding;
@@ -89,6 +95,18 @@ impl<B: ModelBackend> BackendModel<B> {
 }
 
 impl<'a, B: ModelBackend> Pass<'a, B> {
+    /// Records the indices of the largest logits of each of the block's rows; returns their place, and their number.
+    pub(super) fn choose_each(&mut self) -> Result<(&'a B::Buffer, usize)> {
+        let (logits, len) = self.rows(Slot::Logits);
+        let row = self.slots.len(Slot::Logits);
+        let chosen = &self.slots.chosen;
+        for index in 0..len / row {
+            self.recorder
+                .largest((logits, index * row), row, (chosen, index))?;
+        }
+        Ok((chosen, len / row))
+    }
+
     /// Excludes tokens that are not allowed from the choice.
     fn forbid(&mut self, allowed: &[u32]) -> Result<()> {
         let words: Vec<f32> = allowed.iter().map(|&word| f32::from_bits(word)).collect();
@@ -112,7 +130,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         }
         match draw {
             Some(draw) => self.recorder.draw(logits, len, draw, chosen)?,
-            None => self.recorder.largest(logits, len, chosen)?,
+            None => self.recorder.largest((logits, 0), len, chosen)?,
         }
         Ok((chosen.0, index + 1))
     }

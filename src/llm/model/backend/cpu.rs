@@ -33,11 +33,10 @@ impl BackendModel<Cpu> {
     pub(in super::super) async fn read_at_once(
         &self,
         model: &Model,
-        state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
         let slots = self.take_slots(model)?;
-        let results = match self.record(&slots, model, state, request) {
+        let results = match self.record(&slots, model, request) {
             Ok(recorded) => recorded.last.await,
             Err(error) => Err(error),
         };

@@ -1,15 +1,16 @@
 //! The steps of a block of tokens, as they are recorded.
 
 use super::super::architecture::HeadNorms;
+use super::super::forward::foreign;
 use super::super::rotation::Pairs;
 use super::super::steps::{Slot, Step, VectorId, WeightId};
-use super::super::{Block, BlockRequest, Model, Output, Scaled};
+use super::super::{Block, BlockRequest, Model, Output, Scaled, SequenceRows};
 use super::slots::Slots;
 use super::{BackendModel, BackendSequence, ModelBackend};
 use crate::error::Result;
 use crate::graph::steps::{
-    Activation, Attention, ExpertProduct, HeadGains, HeadPlaces, HeadRotation, Norm, Product,
-    StepCache, StepPass, TextRows,
+    ALONE_BELOW, Activation, Attention, ExpertProduct, HeadGains, HeadPlaces, HeadRotation, Norm,
+    Product, StepCache, StepPass, TextRows, TokenRows,
 };
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ pub(super) struct Pass<'a, B: ModelBackend> {
     pub(super) on: &'a BackendModel<B>,
     pub(super) slots: &'a Slots<B>,
     pub(super) model: &'a Model,
-    sequence: &'a BackendSequence<B>,
+    sequences: Vec<Rows<'a, B>>,
     pub(super) adapters: &'a [Scaled],
     texts: &'a [Range<usize>],
     block: Block,
@@ -26,8 +27,40 @@ pub(super) struct Pass<'a, B: ModelBackend> {
     /// The norm that the next product may compute itself.
     pending: Option<PendingNorm<'a, B::Buffer>>,
     /// The heads that the next attention may place itself.
-    heads: Option<HeadPlaces<'a, B::Buffer>>,
+    heads: Option<Heads>,
 }
+
+/// The rows of a sequence's tokens.
+struct Rows<'a, B: ModelBackend> {
+    sequence: &'a BackendSequence<B>,
+    /// The first token's position.
+    first: usize,
+    tokens: usize,
+    /// The rows of the sequences before.
+    before: usize,
+}
+
+/// Returns the rows of each sequence.
+///
+/// # Errors
+/// `Foreign` for one of another model.
+fn rows_of<'a, B: ModelBackend>(sequences: &[SequenceRows<'a>]) -> Result<Vec<Rows<'a, B>>> {
+    let mut before = 0;
+    let rows = sequences.iter().map(|rows| {
+        let sequence = B::sequence(rows.state).ok_or_else(foreign)?;
+        before += rows.tokens;
+        Ok(Rows {
+            sequence,
+            first: rows.first,
+            tokens: rows.tokens,
+            before: before - rows.tokens,
+        })
+    });
+    rows.collect()
+}
+
+/// The numbers of the vectors that normalise heads, and the number of the rotation.
+type Heads = (Option<[VectorId; 2]>, Option<usize>);
 
 /// Returns the first row and the end of each row's text, as words.
 fn bounds(texts: &[Range<usize>]) -> Vec<f32> {
@@ -50,17 +83,20 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         on: &'a BackendModel<B>,
         slots: &'a Slots<B>,
         model: &'a Model,
-        sequence: &'a BackendSequence<B>,
         request: &BlockRequest<'a>,
         block: Block,
     ) -> Result<Self> {
         let BlockRequest {
             adapters, texts, ..
         } = *request;
-        let mut recorder = on.backend.sequence_pass(sequence.id)?;
+        let sequences = rows_of::<B>(request.sequences)?;
+        let number = sequences.first().map_or(0, |rows| rows.sequence.number);
+        let mut recorder = on.backend.sequence_pass(number)?;
         if on.angles.is_none() {
             let positions: Vec<usize> = if texts.is_empty() {
-                (block.first..block.first + block.tokens).collect()
+                let rows = sequences.iter();
+                rows.flat_map(|rows| rows.first..rows.first + rows.tokens)
+                    .collect()
             } else {
                 texts.iter().flat_map(|text| 0..text.len()).collect()
             };
@@ -79,7 +115,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             on,
             slots,
             model,
-            sequence,
+            sequences,
             adapters,
             texts,
             block,
@@ -97,6 +133,15 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             return self.normalise();
         }
         Ok(())
+    }
+
+    /// Records what makes a result of the rows after [`Pass::end`]; returns where it is, and the number of its elements.
+    pub(super) fn result(&mut self, output: Output) -> Result<(&'a B::Buffer, usize)> {
+        match output {
+            Output::Largest => self.choose(None, None, 0),
+            Output::LargestOfEach => self.choose_each(),
+            Output::Logits(_) | Output::Residual | Output::Normed => Ok(self.rows(output.slot())),
+        }
     }
 
     /// Returns a slot with a separate buffer, and the number of elements of the block's rows.
@@ -131,7 +176,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 ) if self.gates(weight) => {
                     let product = Product {
                         gate: Some(*activation),
-                        ..Product::of(self.block.tokens)
+                        ..self.product()
                     };
                     self.multiply_by(from, weight, Slot::Gated, product)?;
                     rest = after;
@@ -147,6 +192,21 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         let weights = self.on.matrices[weight.0].as_ref();
         self.adapters.is_empty()
             && weights.is_some_and(|weights| self.on.backend.gates(weights, self.block.tokens))
+    }
+
+    /// Returns the plain product of the block's rows.
+    fn product(&self) -> Product {
+        Product {
+            alone: self.alone(),
+            ..Product::of(self.block.tokens)
+        }
+    }
+
+    /// Whether each row has the bits that it has by itself: those of several sequences, and few tokens. Texts of encoders
+    /// are multiplied alike, however many there are.
+    fn alone(&self) -> bool {
+        let few = self.block.tokens < ALONE_BELOW || self.sequences.len() > 1;
+        self.texts.is_empty() && few
     }
 
     fn multiply_by(
@@ -177,9 +237,9 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
 
     fn places(
         &self,
-        gains: Option<[VectorId; 2]>,
-        rotation: Option<usize>,
+        (gains, rotation): Heads,
         layer: usize,
+        rows: &Rows<'a, B>,
     ) -> HeadPlaces<'a, B::Buffer> {
         let (config, on) = (&self.model.config, self.on);
         let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
@@ -191,11 +251,12 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             None => self.block.tokens,
         };
         HeadPlaces {
-            tokens: self.block.tokens,
+            tokens: rows.tokens,
+            rows: self.token_rows(rows),
             heads: config.heads,
             kv_heads: config.kv_heads,
             head_len: config.head_len,
-            position: self.block.first,
+            position: rows.first,
             capacity: config.room(layer),
             gains: gains.map(|gains| HeadGains {
                 gains,
@@ -211,9 +272,16 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             cache_type: config.cache_type,
         }
     }
+
+    fn token_rows(&self, rows: &Rows<'a, B>) -> TokenRows {
+        TokenRows {
+            before: rows.before,
+            all: self.block.tokens,
+        }
+    }
 }
 
-impl<B: ModelBackend> Pass<'_, B> {
+impl<'a, B: ModelBackend> Pass<'a, B> {
     /// Records a step.
     ///
     /// # Errors
@@ -236,18 +304,14 @@ impl<B: ModelBackend> Pass<'_, B> {
                 let product = Product {
                     adds,
                     scale,
-                    ..Product::of(self.block.tokens)
+                    ..self.product()
                 };
                 self.multiply_by(from, weight, to, product)
             }
             Step::AddVector { vector, to } => self.add_vector(vector, to),
             Step::Add { from, to } => self.add(from, to),
-            Step::Place {
-                gains,
-                rotation,
-                layer,
-            } => {
-                self.heads = Some(self.places(gains, rotation, layer));
+            Step::Place { gains, rotation } => {
+                self.heads = Some((gains, rotation));
                 Ok(())
             }
             Step::Attend { layer, window } => self.attend(layer, window),
@@ -320,19 +384,21 @@ impl<B: ModelBackend> Pass<'_, B> {
             return Ok(());
         };
         let slots = self.slots;
-        let attention = self.attention(layer, window);
-        // Keys and values lie after queries.
-        self.recorder.place_and_attend(
-            slots.own(Slot::Queries),
-            &heads,
-            (
-                slots.own(Slot::Rotated),
-                self.sequence.layers[layer].memory(),
-            ),
-            &attention,
-            &slots.parts,
-            slots.own(Slot::Mixed),
-        )
+        for rows in &self.sequences {
+            let heads = self.places(heads, layer, rows);
+            let attention = self.attention(layer, window, rows);
+            let cached = rows.sequence.layers[layer].memory();
+            // Keys and values lie after queries.
+            self.recorder.place_and_attend(
+                slots.own(Slot::Queries),
+                &heads,
+                (slots.own(Slot::Rotated), cached),
+                &attention,
+                &slots.parts,
+                slots.own(Slot::Mixed),
+            )?;
+        }
+        Ok(())
     }
 
     /// Records the attention of each token to its text, after the heads of all were placed in a layer's cache.
@@ -340,31 +406,34 @@ impl<B: ModelBackend> Pass<'_, B> {
         let Some(heads) = self.heads.take() else {
             return Ok(());
         };
+        let Some(rows) = self.sequences.first() else {
+            return Ok(());
+        };
         let slots = self.slots;
-        let (queries, cached) = (
-            slots.own(Slot::Rotated),
-            self.sequence.layers[layer].memory(),
-        );
+        let cached = rows.sequence.layers[layer].memory();
+        let queries = slots.own(Slot::Rotated);
+        let heads = self.places(heads, layer, rows);
         self.recorder
             .place(slots.own(Slot::Queries), &heads, queries, cached)?;
         let texts = TextRows {
             rows: self.texts,
             bounds: &slots.bounds,
         };
-        let attention = self.attention(layer, None);
+        let attention = self.attention(layer, None, rows);
         let mixed = slots.own(Slot::Mixed);
         self.recorder
             .attend_within((queries, cached), &attention, texts, mixed)
     }
 
-    fn attention(&self, layer: usize, window: Option<usize>) -> Attention {
+    fn attention(&self, layer: usize, window: Option<usize>, rows: &Rows<'a, B>) -> Attention {
         let config = &self.model.config;
         Attention {
-            tokens: self.block.tokens,
+            tokens: rows.tokens,
+            rows: self.token_rows(rows),
             heads: config.heads,
             kv_heads: config.kv_heads,
             head_len: config.head_len,
-            position: self.block.first,
+            position: rows.first,
             capacity: config.room(layer),
             window,
             scale: config.multipliers.scores,
@@ -390,6 +459,7 @@ impl<B: ModelBackend> Pass<'_, B> {
             rows,
             mixes: to == Slot::Residual,
             scale: self.model.config.multipliers.additions,
+            alone: self.alone(),
         };
         let routes = slots.own(Slot::Routes);
         self.recorder

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The keys and values of a sequence.
 pub(in crate::llm) struct BackendSequence<B: StepBackend> {
-    /// Tells sequences apart.
-    pub(super) id: u64,
+    /// Tells sequences apart whose passes may run at the same time.
+    pub(in crate::llm) number: u64,
     pub(super) layers: Vec<B::Cache>,
 }
 
@@ -23,12 +23,17 @@ impl<B: StepBackend> std::fmt::Debug for BackendSequence<B> {
 
 impl<B: StepBackend> BackendSequence<B> {
     pub(super) fn new(layers: Vec<B::Cache>) -> Self {
-        static SEQUENCES: AtomicU64 = AtomicU64::new(0);
         Self {
-            id: SEQUENCES.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             layers,
         }
     }
+}
+
+/// Returns a number that no sequence has.
+pub(in crate::llm) fn next_number() -> u64 {
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
 impl<B: ModelBackend<Cache = BufferCache<<B as StepBackend>::Buffer>>> BackendModel<B> {

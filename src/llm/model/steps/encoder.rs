@@ -71,7 +71,6 @@ impl Builder<'_> {
         self.steps.push(Step::Place {
             gains: None,
             rotation: Some(0),
-            layer: cache,
         });
         self.steps.push(Step::AttendWithin { layer: cache });
         let width = config.width;

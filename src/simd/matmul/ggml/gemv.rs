@@ -1,5 +1,5 @@
-//! Matrix times vector: integers of blocks times a vector rounded to 16 bits for each group, or
-//! numbers times numbers.
+//! Matrix times vectors: integers of blocks times vectors rounded to 16 bits for each group, or numbers times numbers.
+//! Several vectors share each read of the weights; the products of each have the bits that it has alone.
 
 mod k_quants;
 mod plain;
@@ -21,16 +21,17 @@ pub(super) use short::ROWS;
 /// Zen 3.
 const AHEAD: usize = 4096;
 
-/// Some rows of a product with a vector.
-pub(super) struct Gemv<'a> {
+/// Some rows of a product with vectors.
+pub(super) struct Gemv<'a, 'y> {
     pub(super) weights: BlockMatrix<'a>,
     /// The row of the first result.
     pub(super) first: usize,
-    pub(super) x: Prepared<'a>,
-    pub(super) y: &'a mut [f32],
+    pub(super) xs: &'a [Prepared<'a>],
+    /// The results of each vector.
+    pub(super) y: &'a mut [&'y mut [f32]],
 }
 
-impl Kernel for Gemv<'_> {
+impl Kernel for Gemv<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -53,14 +54,21 @@ impl Kernel for Gemv<'_> {
     }
 }
 
-impl Gemv<'_> {
-    /// Computes the products of rows by a function of the type, the row and the prepared `x`.
+impl Gemv<'_, '_> {
+    /// Returns the number of rows.
+    fn rows(&self) -> usize {
+        self.y.first().map_or(0, |y| y.len())
+    }
+
+    /// Computes the products of rows by a function of the type, the row and a prepared `x`.
     #[inline(always)]
     fn elements<I: Isa>(self, isa: I, product: impl Fn(I, WeightType, &[u8], Prepared<'_>) -> f32) {
         let kind = self.weights.kind;
-        for (i, y) in self.y.iter_mut().enumerate() {
+        for i in 0..self.rows() {
             let row = self.weights.row(self.first + i);
-            *y = product(isa, kind, row, self.x);
+            for (&x, y) in self.xs.iter().zip(&mut *self.y) {
+                y[i] = product(isa, kind, row, x);
+            }
         }
     }
 }

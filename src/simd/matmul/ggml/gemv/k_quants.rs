@@ -2,7 +2,7 @@
 
 use super::prepare::elements_at;
 use super::short::{nibbles, pairs_at};
-use super::{AHEAD, Gemv, checked};
+use super::{AHEAD, Gemv, Prepared, checked};
 use crate::alloc::scratch::LINE;
 use crate::simd::isa::{Isa, Kernel, constant_bits};
 use crate::simd::reduce::sum_lanes;
@@ -30,40 +30,53 @@ pub(super) trait LongBlock<const BYTES: usize>: Copy {
 }
 
 /// Rows of blocks of several groups.
-pub(super) struct LongRows<'a, B, const BYTES: usize>(pub(super) Gemv<'a>, pub(super) B)
+pub(super) struct LongRows<'a, 'y, B, const BYTES: usize>(pub(super) Gemv<'a, 'y>, pub(super) B)
 where
     B: LongBlock<BYTES>;
 
-impl<B: LongBlock<BYTES>, const BYTES: usize> Kernel for LongRows<'_, B, BYTES> {
+impl<B: LongBlock<BYTES>, const BYTES: usize> Kernel for LongRows<'_, '_, B, BYTES> {
     type Output = ();
 
     #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let Gemv {
-            weights,
-            first,
-            x,
-            y,
-        } = self.0;
-        for (row, y) in (first..).zip(y) {
-            let (blocks, _) = weights.row(row).as_chunks::<BYTES>();
-            let mut total = isa.splat(0.0);
-            let numbers = x.scales.chunks(B::GROUPS).zip(x.sums.chunks(B::GROUPS));
-            let operands = x.mixed.chunks(MAX_BLOCK / 2).zip(numbers);
-            for (block, (pairs, (scales, sums))) in blocks.iter().zip(operands) {
-                for line in (0..BYTES).step_by(4 * LINE) {
-                    isa.prefetch(block.as_ptr().wrapping_add(AHEAD + line).cast());
-                }
-                let operand = Operand {
-                    pairs,
-                    scales,
-                    sums,
-                };
-                total = B::add(isa, block, operand, total);
+    fn run<I: Isa>(mut self, isa: I) {
+        for i in 0..self.0.rows() {
+            let Gemv {
+                weights,
+                first,
+                xs,
+                ref mut y,
+            } = self.0;
+            let (blocks, _) = weights.row(first + i).as_chunks::<BYTES>();
+            for (x, y) in xs.iter().zip(&mut **y) {
+                let sum = sum_lanes(isa, row_product::<I, B, BYTES>(isa, blocks, x));
+                y[i] = checked(isa, weights, first + i, x.x, sum);
             }
-            *y = checked(isa, weights, row, x.x, sum_lanes(isa, total));
         }
     }
+}
+
+/// The sums of the products of a row.
+#[inline(always)]
+fn row_product<I: Isa, B: LongBlock<BYTES>, const BYTES: usize>(
+    isa: I,
+    blocks: &[[u8; BYTES]],
+    x: &Prepared<'_>,
+) -> I::F32 {
+    let mut total = isa.splat(0.0);
+    let numbers = x.scales.chunks(B::GROUPS).zip(x.sums.chunks(B::GROUPS));
+    let operands = x.mixed.chunks(MAX_BLOCK / 2).zip(numbers);
+    for (block, (pairs, (scales, sums))) in blocks.iter().zip(operands) {
+        for line in (0..BYTES).step_by(4 * LINE) {
+            isa.prefetch(block.as_ptr().wrapping_add(AHEAD + line).cast());
+        }
+        let operand = Operand {
+            pairs,
+            scales,
+            sums,
+        };
+        total = B::add(isa, block, operand, total);
+    }
+    total
 }
 
 /// The scales of a block's eight groups, then their minima, negative.

@@ -12,6 +12,10 @@ const GROUP: usize = 32;
 /// The number of rows computed together: they share the loads of `x`, and their scales form one vector.
 pub(in super::super) const ROWS: usize = 4;
 
+/// The most vectors that are multiplied together: they share the unpacked weights. The sums of four rows with two vectors
+/// fill half of the registers of AVX2.
+const VECTORS: usize = 2;
+
 /// The factors of a block: 32 rounded elements of the vector.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
@@ -30,75 +34,109 @@ pub(super) trait ShortBlock<const BYTES: usize>: Copy {
 }
 
 /// Rows of blocks of one group.
-pub(super) struct ShortRows<'a, B, const BYTES: usize>(pub(super) Gemv<'a>, pub(super) B);
+pub(super) struct ShortRows<'a, 'y, B, const BYTES: usize>(pub(super) Gemv<'a, 'y>, pub(super) B);
 
-impl<B: ShortBlock<BYTES>, const BYTES: usize> Kernel for ShortRows<'_, B, BYTES> {
+impl<B: ShortBlock<BYTES>, const BYTES: usize> Kernel for ShortRows<'_, '_, B, BYTES> {
     type Output = ();
 
     #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let Gemv {
-            weights,
-            first,
-            x,
-            y,
-        } = self.0;
-        for (i, y) in y.chunks_mut(ROWS).enumerate() {
-            let row = |i: usize| first + i;
-            // The last row takes the place of those that are missing.
-            let rows = std::array::from_fn(|r| {
-                let (blocks, _) = weights.row(row(ROWS * i + r.min(y.len() - 1))).as_chunks();
-                blocks
-            });
-            let sums = products::<I, B, BYTES>(isa, rows, x);
-            for (r, (y, sum)) in y.iter_mut().zip(sums).enumerate() {
-                *y = checked(isa, weights, row(ROWS * i + r), x.x, sum);
+    fn run<I: Isa>(mut self, isa: I) {
+        let end = self.0.rows();
+        for at in (0..end).step_by(ROWS) {
+            let count = ROWS.min(end - at);
+            let mut vector = 0;
+            while vector < self.0.xs.len() {
+                vector += match self.0.xs.len() - vector {
+                    1 => self.products::<I, 1>(isa, [at, count], vector),
+                    _ => self.products::<I, VECTORS>(isa, [at, count], vector),
+                };
             }
         }
     }
 }
 
-/// The products of four rows.
+impl<B: ShortBlock<BYTES>, const BYTES: usize> ShortRows<'_, '_, B, BYTES> {
+    /// Computes the products of `count` rows from `at` on with `N` vectors from `vector` on; returns `N`.
+    #[inline(always)]
+    fn products<I: Isa, const N: usize>(
+        &mut self,
+        isa: I,
+        [at, count]: [usize; 2],
+        vector: usize,
+    ) -> usize {
+        let Gemv {
+            weights,
+            first,
+            xs,
+            ref mut y,
+        } = self.0;
+        let row = |i: usize| first + at + i;
+        // The last row takes the place of those that are missing.
+        let rows = std::array::from_fn(|r| {
+            let (blocks, _) = weights.row(row(r.min(count - 1))).as_chunks();
+            blocks
+        });
+        let xs: [Prepared<'_>; N] = std::array::from_fn(|n| xs[vector + n]);
+        let sums = products::<I, B, BYTES, N>(isa, rows, xs);
+        for ((x, sums), y) in xs.iter().zip(sums).zip(&mut y[vector..]) {
+            for (r, (y, sum)) in y[at..at + count].iter_mut().zip(sums).enumerate() {
+                *y = checked(isa, weights, row(r), x.x, sum);
+            }
+        }
+        N
+    }
+}
+
+/// The products of four rows with `N` vectors.
 #[inline(always)]
-fn products<I: Isa, B: ShortBlock<BYTES>, const BYTES: usize>(
+fn products<I: Isa, B: ShortBlock<BYTES>, const BYTES: usize, const N: usize>(
     isa: I,
     [a, b, c, d]: [&[[u8; BYTES]]; ROWS],
-    x: Prepared<'_>,
-) -> [f32; ROWS] {
-    let mut sums = [isa.splat(0.0); ROWS];
+    xs: [Prepared<'_>; N],
+) -> [[f32; ROWS]; N] {
+    let mut sums = [[isa.splat(0.0); ROWS]; N];
     // Eight lanes have four of zeros.
-    let (mut heads, mut scales) = ([0.0; 2 * ROWS], [0.0; 2 * ROWS]);
-    let mut offsets = [isa.splat(0.0); ROWS];
-    let (xs, _) = x.mixed.as_chunks();
+    let (mut heads, mut scales) = ([0.0; 2 * ROWS], [[0.0; 2 * ROWS]; N]);
+    let mut offsets = [[isa.splat(0.0); ROWS]; N];
     let bits = std::hint::black_box(&BITS);
-    let groups = xs.iter().zip(x.scales).zip(x.sums);
-    let blocks = a.iter().zip(b).zip(c).zip(d);
-    for ((((a, b), c), d), ((pairs, x_scale), x_sum)) in blocks.zip(groups) {
+    let groups = xs.map(|x| (x.mixed.as_chunks::<{ GROUP / 2 }>().0, x.scales, x.sums));
+    let count = xs
+        .iter()
+        .fold(a.len(), |count, x| count.min(x.scales.len()));
+    let blocks = a.iter().zip(b).zip(c).zip(d).take(count).enumerate();
+    for (group, (((a, b), c), d)) in blocks {
         let blocks = [a, b, c, d];
         for (block, head) in blocks.into_iter().zip(&mut heads) {
             isa.prefetch(block.as_ptr().wrapping_add(AHEAD).cast());
             let bytes = [block[0], block[1], block[2], block[3]];
             *head = f32::from_bits(u32::from_le_bytes(bytes));
         }
-        let vectors = (0..ROWS).step_by(I::LANES).zip(&mut offsets);
-        for (at, offset) in vectors {
+        for (i, at) in (0..ROWS).step_by(I::LANES).enumerate() {
             let heads = isa.to_bits(isa.load(&heads[at..]));
             let scale = widen(isa, isa.shl_bits(heads, 16));
             let weight = if B::MINIMA { widen(isa, heads) } else { scale };
-            *offset = isa.mul_add(weight, isa.splat(*x_sum), *offset);
-            isa.store(isa.mul(scale, isa.splat(*x_scale)), &mut scales[at..]);
+            for (n, (_, x_scales, x_sums)) in groups.iter().enumerate() {
+                offsets[n][i] = isa.mul_add(weight, isa.splat(x_sums[group]), offsets[n][i]);
+                let scaled = isa.mul(scale, isa.splat(x_scales[group]));
+                isa.store(scaled, &mut scales[n][at..]);
+            }
         }
-        for ((block, sum), &scale) in blocks.into_iter().zip(&mut sums).zip(&scales) {
-            let dot = isa.bits_to_float(B::dot(isa, block, Operand { pairs, bits }));
-            *sum = isa.mul_add(dot, isa.splat(scale), *sum);
+        for (r, block) in blocks.into_iter().enumerate() {
+            for (n, (pairs, ..)) in groups.iter().enumerate() {
+                let pairs = &pairs[group];
+                let dot = isa.bits_to_float(B::dot(isa, block, Operand { pairs, bits }));
+                sums[n][r] = isa.mul_add(dot, isa.splat(scales[n][r]), sums[n][r]);
+            }
         }
     }
-    for (at, &offset) in (0..ROWS).step_by(I::LANES).zip(&offsets) {
-        isa.store(offset, &mut scales[at..]);
-    }
-    let mut totals = [0.0; ROWS];
-    for ((total, &sum), offset) in totals.iter_mut().zip(&sums).zip(&scales) {
-        *total = sum_lanes(isa, sum) + offset;
+    let mut totals = [[0.0; ROWS]; N];
+    for (n, totals) in totals.iter_mut().enumerate() {
+        for (i, at) in (0..ROWS).step_by(I::LANES).enumerate() {
+            isa.store(offsets[n][i], &mut scales[n][at..]);
+        }
+        for (r, total) in totals.iter_mut().enumerate() {
+            *total = sum_lanes(isa, sums[n][r]) + scales[n][r];
+        }
     }
     totals
 }
