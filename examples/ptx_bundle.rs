@@ -4,7 +4,7 @@
 //! `cargo run --no-default-features --features ptx --example ptx_bundle -- sm_90a FOLDER`
 
 use relampago::ptx::kernels::{
-    Activation, Binary, CachedAttentionKernel, DecodeAttentionKernel, DecodeSumKernel,
+    Activation, Binary, CachedAttentionKernel, DecodeAttentionKernel, DecodeSumKernel, DigitSplit,
     ElementwiseKernel, PackedFormat, PackedMatmulKernel, Pairs, PlanesMatmulKernel, QuantFormat,
     ReduceKernel, Reduction, RopeKernel, RowLayout, SplitKernel, SplitSumKernel, Tile, Unary,
     UnpackKernel,
@@ -108,6 +108,9 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
             format,
             Activation::Silu,
         )));
+        for split in [DigitSplit::Rows, DigitSplit::Columns] {
+            products.push(Box::new(PackedMatmulKernel::digits(format, None, split)));
+        }
         products.push(Box::new(PackedMatmulKernel::tiled(format)));
         products.push(Box::new(PackedMatmulKernel::mma(format)));
         products.push(Box::new(PackedMatmulKernel::mma_wide(format)));

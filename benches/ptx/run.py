@@ -408,8 +408,9 @@ for format_ in BLOCKS:
     for method in sorted({name[:-5] for name in kernels if name.startswith("gemv")}):
         gemv(method, format_, 4096, 14336)
 for format_ in ["floats", "bytes", "nibbles"]:
-    for rows_, cols in [(576, 576), (4096, 4096), (4096, 14336)]:
-        packed(format_, 1, rows_, cols)
+    for rows_, cols in [(576, 576), (4096, 4096), (4096, 14336), (28672, 4096)]:
+        for method in ["", "_digits", "_digits_columns"]:
+            packed(format_, 1, rows_, cols, method)
     for tokens, rows_, cols in [(128, 2048, 2048), (128, 4096, 4096), (512, 4096, 4096), (512, 16384, 2048), (512, 2048, 8192)]:
         for method in ["_tiled", "_mma", "_mma_wide"]:
             packed(format_, tokens, rows_, cols, method)

@@ -1,6 +1,7 @@
 //! The steps of a language model's forward pass, launched one after the other.
 
 mod choice;
+mod few;
 mod memory;
 mod passes;
 mod planes;
@@ -29,8 +30,9 @@ use passes::PlannedLaunch;
 use relampago_ptx::PtxType;
 use relampago_ptx::kernels::{
     Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
-    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedExpertsKernel,
-    PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
+    DecodeSumKernel, DigitSplit, ForbidKernel, GateKernel, Kernel, LayerNormKernel,
+    PackedExpertsKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RouteKernel,
+    SoftCapKernel,
 };
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -99,15 +101,15 @@ impl StepBackend for SharedCuda {
 
     fn row_kernel(weights: &CudaWeights) -> (&'static str, Vec<(usize, usize)>) {
         let bytes = 4 * (weights.words.len() + weights.scales.len());
-        (weights.row_kernel, vec![(weights.rows, bytes)])
+        (weights.row_kernel(), vec![(weights.rows, bytes)])
     }
 }
 
 /// A matrix of weights in words.
 pub(crate) struct CudaWeights {
     format: PackedFormat,
-    /// The name of the kernel that multiplies a row.
-    row_kernel: &'static str,
+    /// The division of work between multiprocessors for few rows, if these are multiplied as digits.
+    digits: Option<DigitSplit>,
     words: CudaBuffer<u32>,
     /// The scale and the offset of each group.
     scales: CudaBuffer<f32>,
@@ -136,21 +138,22 @@ impl CudaWeights {
             at[0] += packed.words.len();
             at[1] += packed.scales.len();
         }
-        let (format, row_kernel) = match Words::of(kind) {
-            Words::Floats => (PackedFormat::Floats, "multiply_floats"),
-            Words::Bytes => (PackedFormat::Bytes, "multiply_bytes"),
-            Words::Nibbles => (PackedFormat::Nibbles, "multiply_nibbles"),
+        let format = match Words::of(kind) {
+            Words::Floats => PackedFormat::Floats,
+            Words::Bytes => PackedFormat::Bytes,
+            Words::Nibbles => PackedFormat::Nibbles,
         };
         Ok(Self {
             format,
-            row_kernel,
             words,
             scales,
             rows,
             cols,
             group_len: kind.group_len(),
             least: f32::from(kind.least()),
-        })
+            digits: None,
+        }
+        .with_digits(cuda))
     }
 
     /// The binary logarithm of a sixteenth of the length of a group.
@@ -310,10 +313,7 @@ impl<'a> StepPass for CudaPass<'a> {
         } else {
             let epsilon = norm.map_or(0.0, |norm| norm.epsilon);
             arguments.extend([flag(norm.is_some()), Argument::F32(epsilon)]);
-            match product.gate {
-                Some(activation) => PackedMatmulKernel::gated(weights.format, of_gate(activation)),
-                None => PackedMatmulKernel::few(weights.format),
-            }
+            weights.few(product.gate.map(of_gate))
         };
         self.launch(&kernel, arguments)
     }

@@ -28,7 +28,7 @@ pub use rope::{Pairs, RopeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
 pub use steps::{
-    AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel,
+    AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DigitSplit, DrawKernel,
     ForbidKernel, GateKernel, PackedExpertsKernel, PackedFormat, PackedMatmulKernel,
     PackedRowKernel, PlaceHeadsKernel, RankKernel, RouteKernel, SoftCapKernel, SplitKernel,
     SumWeightsKernel, UnpackKernel,

@@ -17,6 +17,8 @@ pub use choice::{
 };
 pub use gate::GateKernel;
 pub use heads::PlaceHeadsKernel;
-pub use packed::{PackedExpertsKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel};
+pub use packed::{
+    DigitSplit, PackedExpertsKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel,
+};
 pub use planes::{SplitKernel, UnpackKernel};
 pub use soft_cap::SoftCapKernel;

@@ -6,8 +6,8 @@ use super::oracle::unit;
 use super::variants::Variant;
 use relampago_ptx::PtxType::F32;
 use relampago_ptx::kernels::{
-    Activation, AddRowsKernel, GateKernel, PackedExpertsKernel, PackedFormat, PackedMatmulKernel,
-    PackedRowKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
+    Activation, AddRowsKernel, DigitSplit, GateKernel, PackedExpertsKernel, PackedFormat,
+    PackedMatmulKernel, PackedRowKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
 };
 
 pub(crate) fn variants() -> Vec<Variant> {
@@ -29,6 +29,9 @@ pub(crate) fn variants() -> Vec<Variant> {
         let few = few.iter().enumerate();
         let few = few.map(|(i, &shape)| product(format, shape, i, true));
         variants.push(Variant::new(PackedMatmulKernel::few(format), few.collect()));
+        if format != PackedFormat::Floats {
+            variants.extend(digits(format));
+        }
         let experts = [
             ([1, 5, 32], false),
             ([3, 70, 96], true),
@@ -71,6 +74,31 @@ pub(crate) fn variants() -> Vec<Variant> {
             Rows::Q8 => kernel.quantized(),
         };
         variants.push(Variant::new(kernel, heads(rows)));
+    }
+    variants
+}
+
+/// The kernels that multiply digits on tensor cores.
+fn digits(format: PackedFormat) -> Vec<Variant> {
+    let least_group = if format == PackedFormat::Nibbles {
+        32
+    } else {
+        16
+    };
+    let mut variants = Vec::new();
+    for split in [DigitSplit::Rows, DigitSplit::Columns] {
+        let few = [[1, 5, 64], [3, 70, 96], [2, 9, 576], [1, 1, 2080]];
+        let few = few.iter().enumerate();
+        let few = few.map(|(i, &shape)| product_within(format, shape, i, true, least_group, 200.0));
+        let kernel = PackedMatmulKernel::digits(format, None, split);
+        variants.push(Variant::new(kernel, few.collect()));
+        for (activation, function) in GATES {
+            let gated = [[1, 2, 32], [3, 70, 96], [2, 10, 288]];
+            let gated = gated.iter().enumerate();
+            let gated = gated.map(|(i, &shape)| gated_product(format, shape, i, function));
+            let kernel = PackedMatmulKernel::digits(format, Some(activation), split);
+            variants.push(Variant::new(kernel, gated.collect()));
+        }
     }
     variants
 }
@@ -214,9 +242,23 @@ pub(super) fn packed(format: PackedFormat, len: usize, group: usize) -> Packed {
 }
 
 /// A product with the options that belong to the case's number.
-fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, few: bool) -> Case {
+fn product(format: PackedFormat, shape: [usize; 3], number: usize, few: bool) -> Case {
+    // Integers and offsets are added up apart, and may cancel.
+    product_within(format, shape, number, few, 16, 4800.0)
+}
+
+/// A product by weights whose groups have at least so many, and the bound of its error in units of rounding of the terms.
+fn product_within(
+    format: PackedFormat,
+    [tokens, rows, k]: [usize; 3],
+    number: usize,
+    few: bool,
+    least_group: usize,
+    units: f64,
+) -> Case {
     let (adds, normalises) = (number % 2 == 1, few && number % 4 != 2);
     let group = [32, 16][number % 2];
+    let group = group.max(least_group);
     let stride = rows + 3 * (number % 2);
     let (scale, epsilon) = (0.75f32, 0.1f32);
     let Packed {
@@ -242,13 +284,12 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
         for (row, weights) in weights.chunks_exact(k).enumerate() {
             let products = x.iter().zip(weights).map(|(x, w)| x * w);
             let value = f64::from(scale) * products.sum::<f64>();
-            // Integers and offsets are added up apart, and may cancel.
-            let size: f64 = x.iter().map(|x| x.abs()).sum::<f64>() * 600.0;
+            let size: f64 = x.iter().map(|x| x.abs()).sum();
             let to = &mut expected[token * stride + row];
             let old = if adds { to.value } else { 0.0 };
             *to = Expected {
                 value: value + old,
-                bound: (size * 8.0 + old.abs()) * unit(F32),
+                bound: (size * units + old.abs()) * unit(F32),
             };
         }
     }

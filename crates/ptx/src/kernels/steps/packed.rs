@@ -1,5 +1,6 @@
 //! Matmuls with weights of few bits that are packed in words.
 
+mod digits;
 mod experts;
 mod few;
 mod mma;
@@ -14,6 +15,7 @@ use crate::kernel::PtxKernel;
 use crate::kernels::{Activation, Kernel};
 use crate::types::PtxType::{B32, F32, U32};
 use crate::types::Target;
+pub use digits::DigitSplit;
 pub use experts::PackedExpertsKernel;
 pub use row::PackedRowKernel;
 
@@ -83,6 +85,8 @@ pub struct PackedMatmulKernel {
 enum Method {
     /// With a gate or not.
     Few(Option<Activation>),
+    /// On tensor cores.
+    Digits(Option<Activation>, DigitSplit),
     Tiled,
     /// On tensor cores; `wide` tiles have twice the number of rows of weights.
     Mma {
@@ -102,6 +106,22 @@ impl PackedMatmulKernel {
     /// `f(gate) · value`.
     pub fn gated(format: PackedFormat, activation: Activation) -> Self {
         let method = Method::Few(Some(activation));
+        Self { format, method }
+    }
+
+    /// The maximum number of columns of [`PackedMatmulKernel::digits`].
+    pub const DIGIT_COLS: u32 = 1 << 14;
+
+    /// Creates a [`PackedMatmulKernel::few`] or [`PackedMatmulKernel::gated`] kernel on the tensor cores of Ampere and later
+    /// GPUs (`sm_80`), for up to [`PackedMatmulKernel::DIGIT_COLS`] columns. It rounds each element of `x`, multiplied by
+    /// `gain`, by at most 2⁻²³ of the larger of 10⁻³⁰ and the largest of 16 consecutive elements, for nibbles of 32; sums of
+    /// that many products are exact. If an element or the sum of that many is not finite, every row is NaN. Groups of nibbles
+    /// have at least 32 weights. [`PackedFormat::Floats`] have no digits: the kernel is that for few rows.
+    pub fn digits(format: PackedFormat, gate: Option<Activation>, split: DigitSplit) -> Self {
+        let method = match format {
+            PackedFormat::Floats => Method::Few(gate),
+            PackedFormat::Bytes | PackedFormat::Nibbles => Method::Digits(gate, split),
+        };
         Self { format, method }
     }
 
@@ -131,14 +151,15 @@ impl Kernel for PackedMatmulKernel {
     fn first_target(&self) -> Target {
         match self.method {
             Method::Few(_) | Method::Tiled => Target::Sm70,
-            Method::Mma { .. } => Target::Sm80,
+            Method::Mma { .. } | Method::Digits(..) => Target::Sm80,
         }
     }
 
     fn name(&self) -> String {
         let method = match self.method {
-            Method::Few(None) => String::new(),
-            Method::Few(Some(activation)) => format!("_{activation:?}").to_lowercase(),
+            Method::Few(gate) => suffix(gate),
+            Method::Digits(gate, DigitSplit::Rows) => format!("_digits{}", suffix(gate)),
+            Method::Digits(gate, DigitSplit::Columns) => format!("_digits_columns{}", suffix(gate)),
             Method::Tiled => "_tiled".to_owned(),
             Method::Mma { wide: false } => "_mma".to_owned(),
             Method::Mma { wide: true } => "_mma_wide".to_owned(),
@@ -149,10 +170,16 @@ impl Kernel for PackedMatmulKernel {
     fn generate(&self, target: Target) -> Result<PtxKernel> {
         match self.method {
             Method::Few(gate) => few::build(*self, gate, target),
+            Method::Digits(gate, split) => digits::build(*self, gate, split, target),
             Method::Tiled => tiled::build(*self, target),
             Method::Mma { wide } => mma::build(*self, wide, target),
         }
     }
+}
+
+/// The end of the name of a kernel with this gate.
+fn suffix(gate: Option<Activation>) -> String {
+    gate.map_or_else(String::new, |gate| format!("_{gate:?}").to_lowercase())
 }
 
 /// The parameters that both kernels have.

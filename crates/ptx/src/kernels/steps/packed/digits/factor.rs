@@ -1,0 +1,273 @@
+//! The right factor: the digits of a row of `x` in shared memory.
+
+use super::{PART, RUNS, Sizes, Warp, digits_bytes, parts_of_run, run_len, sum_bytes};
+use crate::build::Builder;
+use crate::inst::{Op, Operand, Reg};
+use crate::kernels::common::{Combine, WARP, over_lanes};
+use crate::kernels::steps::packed::{HIGH, Loaded, PackedFormat, PackedMatmulKernel, Params};
+use crate::types::PtxType::{B32, F32, S32, U32};
+
+/// The digits of a row of `x` in shared memory.
+pub(super) struct Digits {
+    /// The sums of warps.
+    pub(super) parts: Reg,
+    digits: Reg,
+    /// The unit of each run's lowest digits, and the sum of its elements.
+    units: Reg,
+    /// The address of the first run's digits that this lane multiplies.
+    own: Reg,
+    /// Whether this lane has digits of the columns `2t`, or of either column.
+    even: Reg,
+    either: Reg,
+    threads: u32,
+    /// The right factors, which stay zero in lanes without digits.
+    upper: Vec<Reg>,
+    lowest: Vec<Reg>,
+}
+
+impl Digits {
+    pub(super) fn new(k: &mut Builder, format: PackedFormat, sizes: Sizes, warp: &Warp) -> Self {
+        let runs = PackedMatmulKernel::DIGIT_COLS / run_len(format);
+        let sums = 2 * sum_bytes(sizes.warps);
+        let parts = k.dynamic_shared("parts", sums + runs * (digits_bytes(format) + 8));
+        let digits = k.offset(parts, sums);
+        let units = k.offset(digits, runs * digits_bytes(format));
+        // Column 2t of the right factor belongs to lane 4 · 2t + t, and column 2t + 1 to the lane four further.
+        let first = k.mul(warp.t, 9);
+        let even = k.eq(warp.lane, first);
+        let second = k.add(first, 4);
+        let odd = k.eq(warp.lane, second);
+        let own = k.offset(digits, run_len(format));
+        Self {
+            parts,
+            digits,
+            units,
+            own: k.select(odd, own, digits),
+            even,
+            either: k.or(even, odd),
+            threads: sizes.warps * WARP,
+            upper: k.filled(B32, 4, 0),
+            lowest: k.filled(B32, 4, 0),
+        }
+    }
+
+    /// Makes the digits of all runs, and the sum of squares of each warp's elements.
+    pub(super) fn make(
+        &self,
+        k: &mut Builder,
+        params: &Params,
+        warp: &Warp,
+        x: Reg,
+        normalises: Reg,
+        squares: Reg,
+    ) {
+        let format = params.weights.format;
+        let sum = k.value(F32, 0.0f32);
+        let parts = k.mul(warp.chunks, RUNS * parts_of_run(format));
+        // Whole warps, since lanes exchange values.
+        let first = k.mul(warp.number, WARP);
+        k.for_range(first, parts, self.threads, |k, first| {
+            let part = k.add(first, warp.lane);
+            let values = k.filled(F32, PART as usize, 0.0f32);
+            let exists = k.lt(part, params.weights.units);
+            k.when(exists, |k| {
+                for_each_four(k, x, part, &values, |k, to, from| {
+                    k.assign(to, from);
+                    k.fma_assign(sum, to, to);
+                });
+            });
+            let gains = k.and(normalises, exists);
+            k.when(gains, |k| {
+                for_each_four(k, params.gain, part, &values, |k, x, gain| {
+                    k.mul_assign(x, gain)
+                });
+            });
+            let stores = k.lt(part, parts);
+            self.put(k, format, [part, stores], &values);
+        });
+        let sum = over_lanes(k, Combine::Sum, sum, WARP);
+        let first = k.eq(warp.lane, 0);
+        let own = k.fma(warp.number, 4, squares);
+        k.guarded(first, true, |k| k.st_shared(F32, own, 0, sum));
+    }
+
+    /// Stores the digits of a part, and the unit and the sum of its run.
+    fn put(&self, k: &mut Builder, format: PackedFormat, [part, stores]: [Reg; 2], x: &[Reg]) {
+        // Not so little that the factor overflows.
+        let largest = k.value(F32, 1e-30f32);
+        let total = k.value(F32, x[0]);
+        for (i, &value) in x.iter().enumerate() {
+            let size = k.abs(value);
+            Combine::Max.apply(k, largest, size);
+            if i > 0 {
+                k.add_assign(total, value);
+            }
+        }
+        let parts = parts_of_run(format);
+        let largest = over_lanes(k, Combine::Max, largest, parts);
+        let total = over_lanes(k, Combine::Sum, total, parts);
+        // A little more, so that the upper digit does not overflow.
+        let largest = k.mul(largest, 1.0 + 1.0 / 64.0);
+        let exponent = k.op(Op::And, B32, U32, &[largest.into(), 0x7f80_0000.into()]);
+        let inverse = k.sub(exponent, 22 << 23);
+        let twice = k.value(U32, (127 + 127 + 22) << 23);
+        let factor = k.sub(twice, exponent);
+        let [factor, inverse] =
+            [factor, inverse].map(|bits| k.op(Op::Mov, B32, F32, &[bits.into()]));
+        // A run with an element that is not finite gives NaN.
+        let unit = k.fma(total, 0.0f32, inverse);
+        k.when(stores, |k| {
+            let (run, in_run) = (k.shr(part, parts.trailing_zeros()), k.and(part, parts - 1));
+            let to = k.fma(run, digits_bytes(format), self.digits);
+            let to = k.fma(in_run, PART, to);
+            // Half a part at a time, which needs less registers.
+            for (half, x) in (0u32..).zip(x.chunks_exact(8)) {
+                let whole = |&x: &Reg| {
+                    let scaled = k.mul(x, factor);
+                    k.convert(Op::CvtS32F32, S32, &[scaled.into()])
+                };
+                let whole: Vec<Reg> = x.iter().map(whole).collect();
+                for (place, digit) in (0u32..).zip([2, 1, 0]) {
+                    // Lower digits are signed: half of their range belongs to the next upper one.
+                    let carry = [0, 0x80, 0x8080][digit as usize];
+                    let carried = |&whole: &Reg| match carry {
+                        0 => whole,
+                        carry => k.add(whole, carry),
+                    };
+                    let carried: Vec<Reg> = whole.iter().map(carried).collect();
+                    let words =
+                        order(format).map(|of| four_bytes(k, of.map(|i| carried[i]), digit));
+                    let place = (place * run_len(format) + half * PART / 2) as i32;
+                    k.st_shared(B32, to, place, words.as_slice());
+                }
+            }
+            let to = k.fma(run, 8, self.units);
+            let first = k.eq(in_run, 0);
+            k.guarded(first, true, |k| {
+                k.st_shared(F32, to, 0, [unit, total].as_slice());
+            });
+        });
+    }
+
+    /// Adds a chunk's products to the sums of two rows.
+    pub(super) fn multiply(
+        &self,
+        k: &mut Builder,
+        params: &Params,
+        warp: &Warp,
+        rows: &[Loaded; 2],
+        chunk: Reg,
+        sums: &[Reg],
+    ) {
+        let format = params.weights.format;
+        let run = k.fma(chunk, RUNS, warp.t);
+        let at = k.fma(run, digits_bytes(format), self.own);
+        let [upper, lowest] = [0, 1].map(|_| k.filled(S32, 4, 0));
+        for part in 0..parts_of_run(format) {
+            for (lanes, to, digit) in [(self.either, &self.upper, 0), (self.even, &self.lowest, 2)]
+            {
+                let place = (digit * run_len(format) + part * PART) as i32;
+                k.guarded(lanes, true, |k| {
+                    let from = [Operand::At(at, place)];
+                    k.emit(Op::LdShared, B32, &[to.as_slice().into()], &from);
+                });
+            }
+            for half in 0..2 {
+                let left = left_factor(k, format, rows, (2 * part + half) as usize);
+                for (sum, right) in [(&upper, &self.upper), (&lowest, &self.lowest)] {
+                    let right = &right[2 * half as usize..][..2];
+                    let from = [left.as_slice().into(), right.into(), sum.as_slice().into()];
+                    k.emit(Op::MmaS8, B32, &[sum.as_slice().into()], &from);
+                }
+            }
+        }
+        let at = k.fma(run, 8, self.units);
+        let of_run = k.ld_vector(Op::LdShared, F32, 2, at, 0);
+        let [unit, whole] = [of_run[0], of_run[1]];
+        // Nibbles begin with `least`.
+        let least = match params.weights.format {
+            PackedFormat::Nibbles => {
+                let least = k.sub(params.weights.bias, HIGH);
+                Some(k.mul(whole, least))
+            }
+            _ => None,
+        };
+        for (row, &sum) in sums.iter().enumerate() {
+            let Some([scale, offset]) = rows[row].group else {
+                continue;
+            };
+            let dot = k.fma(upper[2 * row], 256, upper[2 * row + 1]);
+            let dot = k.convert(Op::CvtF32S32, F32, &[dot.into()]);
+            let low = k.convert(Op::CvtF32S32, F32, &[lowest[2 * row].into()]);
+            let dot = k.fma(dot, 256.0f32, low);
+            let dot = match least {
+                Some(least) => {
+                    let dot = k.mul(dot, unit);
+                    k.sub(dot, least)
+                }
+                None => k.mul(dot, unit),
+            };
+            k.fma_assign(sum, scale, dot);
+            k.fma_assign(sum, offset, whole);
+        }
+    }
+}
+
+/// Calls a function with each of a part's registers and its element of a vector. Loads four elements at once, which needs
+/// less registers than all.
+fn for_each_four(
+    k: &mut Builder,
+    vector: Reg,
+    part: Reg,
+    registers: &[Reg],
+    each: impl Fn(&mut Builder, Reg, Reg),
+) {
+    let at = k.at(vector, part, 4 * PART);
+    for (four, registers) in (0..).zip(registers.chunks_exact(4)) {
+        let elements = k.ld_vector(Op::LdGlobal, F32, 4, at, 16 * four);
+        for (&register, element) in registers.iter().zip(elements) {
+            each(k, register, element);
+        }
+    }
+}
+
+/// The columns of half a part in both words of its digits, as the left factor has them.
+fn order(format: PackedFormat) -> [[usize; 4]; 2] {
+    match format {
+        PackedFormat::Nibbles => [[0, 2, 4, 6], [1, 3, 5, 7]],
+        PackedFormat::Bytes | PackedFormat::Floats => [[0, 1, 2, 3], [4, 5, 6, 7]],
+    }
+}
+
+/// Returns the bytes of this index of four words.
+fn four_bytes(k: &mut Builder, words: [Reg; 4], index: u32) -> Reg {
+    let mut select =
+        |a: Reg, b: Reg, which: u32| k.op(Op::Prmt, B32, B32, &[a.into(), b.into(), which.into()]);
+    let both = index | (4 + index) << 4;
+    let (low, high) = (
+        select(words[0], words[1], both),
+        select(words[2], words[3], both),
+    );
+    select(low, high, 0x5410)
+}
+
+/// The left factor of eight columns of each run.
+fn left_factor(
+    k: &mut Builder,
+    format: PackedFormat,
+    rows: &[Loaded; 2],
+    eight: usize,
+) -> Vec<Reg> {
+    let [first, second] = rows.each_ref().map(|row| match format {
+        PackedFormat::Nibbles => {
+            let word = row.words[eight];
+            let low = k.and(word, 0x0f0f_0f0fu32);
+            let high = k.shr(word, 4);
+            [low, k.and(high, 0x0f0f_0f0fu32)]
+        }
+        PackedFormat::Bytes | PackedFormat::Floats => {
+            [row.words[2 * eight], row.words[2 * eight + 1]]
+        }
+    });
+    vec![first[0], second[0], first[1], second[1]]
+}
