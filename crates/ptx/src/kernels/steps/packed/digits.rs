@@ -187,15 +187,12 @@ impl Tiles {
     fn rows(&self, k: &mut Builder, params: &Params, tile: Reg, g: Reg) -> [Row; 2] {
         let [cols, last] = self.cols;
         let first = k.fma(tile, self.cols_of_tile, g);
-        let rows = match self.gate {
-            None => {
-                let second = k.add(first, ROWS / 2);
-                [k.min(first, last), k.min(second, last)]
-            }
-            Some(_) => {
-                let first = k.min(first, last);
-                [first, k.add(first, cols)]
-            }
+        let rows = if self.gate.is_some() {
+            let first = k.min(first, last);
+            [first, k.add(first, cols)]
+        } else {
+            let second = k.add(first, ROWS / 2);
+            [k.min(first, last), k.min(second, last)]
         };
         rows.map(|row| params.weights.row(k, row))
     }

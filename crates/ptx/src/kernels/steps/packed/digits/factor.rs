@@ -11,7 +11,7 @@ use crate::types::PtxType::{B32, F32, S32, U32};
 pub(super) struct Digits {
     /// The sums of warps.
     pub(super) parts: Reg,
-    digits: Reg,
+    start: Reg,
     /// The unit of each run's lowest digits, and the sum of its elements.
     units: Reg,
     /// The address of the first run's digits that this lane multiplies.
@@ -40,7 +40,7 @@ impl Digits {
         let own = k.offset(digits, run_len(format));
         Self {
             parts,
-            digits,
+            start: digits,
             units,
             own: k.select(odd, own, digits),
             even,
@@ -79,7 +79,7 @@ impl Digits {
             let gains = k.and(normalises, exists);
             k.when(gains, |k| {
                 for_each_four(k, params.gain, part, &values, |k, x, gain| {
-                    k.mul_assign(x, gain)
+                    k.mul_assign(x, gain);
                 });
             });
             let stores = k.lt(part, parts);
@@ -118,7 +118,7 @@ impl Digits {
         let unit = k.fma(total, 0.0f32, inverse);
         k.when(stores, |k| {
             let (run, in_run) = (k.shr(part, parts.trailing_zeros()), k.and(part, parts - 1));
-            let to = k.fma(run, digits_bytes(format), self.digits);
+            let to = k.fma(run, digits_bytes(format), self.start);
             let to = k.fma(in_run, PART, to);
             // Half a part at a time, which needs less registers.
             for (half, x) in (0u32..).zip(x.chunks_exact(8)) {
