@@ -108,7 +108,7 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
             format,
             Activation::Silu,
         )));
-        for split in [DigitSplit::Rows, DigitSplit::Columns] {
+        for split in [DigitSplit::Rows, DigitSplit::Columns, DigitSplit::Tokens] {
             products.push(Box::new(PackedMatmulKernel::digits(format, None, split)));
         }
         products.push(Box::new(PackedMatmulKernel::tiled(format)));

@@ -107,7 +107,7 @@ impl StepBackend for Cpu {
         "multiply_blocks"
     }
 
-    fn row_kernel(weights: &CpuWeights) -> (&'static str, Vec<(usize, usize)>) {
+    fn row_kernel(weights: &CpuWeights, _: bool) -> (&'static str, Vec<(usize, usize)>) {
         ("multiply_blocks", vec![weights.size()])
     }
 }

@@ -24,15 +24,15 @@ use crate::ops::HalfPrecision;
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words, pieces};
+use few::FewRows;
 use memory::PassMemory;
 pub(super) use memory::PassTurns;
 use passes::PlannedLaunch;
 use relampago_ptx::PtxType;
 use relampago_ptx::kernels::{
     Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
-    DecodeSumKernel, DigitSplit, ForbidKernel, GateKernel, Kernel, LayerNormKernel,
-    PackedExpertsKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RouteKernel,
-    SoftCapKernel,
+    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedExpertsKernel,
+    PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RouteKernel, SoftCapKernel,
 };
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -87,8 +87,12 @@ impl StepBackend for SharedCuda {
         self.as_ref().half_precision()
     }
 
+    fn tiled_from(&self) -> usize {
+        self.tiles_from()
+    }
+
     fn gates(&self, _weights: &CudaWeights, rows: usize) -> bool {
-        rows < TILED_FROM
+        rows < self.tiles_from()
     }
 
     fn expert_kernel(weights: &CudaWeights) -> &'static str {
@@ -99,17 +103,19 @@ impl StepBackend for SharedCuda {
         }
     }
 
-    fn row_kernel(weights: &CudaWeights) -> (&'static str, Vec<(usize, usize)>) {
+    fn row_kernel(weights: &CudaWeights, normalises: bool) -> (&'static str, Vec<(usize, usize)>) {
         let bytes = 4 * (weights.words.len() + weights.scales.len());
-        (weights.row_kernel(), vec![(weights.rows, bytes)])
+        (
+            weights.name_of_row_kernel(normalises),
+            vec![(weights.rows, bytes)],
+        )
     }
 }
 
 /// A matrix of weights in words.
 pub(crate) struct CudaWeights {
     format: PackedFormat,
-    /// The division of work between multiprocessors for few rows, if these are multiplied as digits.
-    digits: Option<DigitSplit>,
+    few: FewRows,
     words: CudaBuffer<u32>,
     /// The scale and the offset of each group.
     scales: CudaBuffer<f32>,
@@ -151,9 +157,8 @@ impl CudaWeights {
             cols,
             group_len: kind.group_len(),
             least: f32::from(kind.least()),
-            digits: None,
-        }
-        .with_digits(cuda))
+            few: FewRows::of(cuda, format, [rows, cols, kind.group_len()]),
+        })
     }
 
     /// The binary logarithm of a sixteenth of the length of a group.
@@ -308,12 +313,15 @@ impl<'a> StepPass for CudaPass<'a> {
             Argument::F32(product.scale),
         ];
         let mut arguments = [&pointers[..], &shape, &numbers].concat();
-        let kernel = if tokens >= TILED_FROM {
+        let is_plain = norm.is_none() && product.gate.is_none();
+        let is_tiled =
+            tokens >= self.cuda.tiles_from() || is_plain && weights.few.are_tiled(tokens);
+        let kernel = if is_tiled {
             self.tiled(weights, tokens)
         } else {
             let epsilon = norm.map_or(0.0, |norm| norm.epsilon);
             arguments.extend([flag(norm.is_some()), Argument::F32(epsilon)]);
-            weights.few(product.gate.map(of_gate))
+            weights.few_kernel(tokens, norm.is_some(), product.gate.map(of_gate))
         };
         self.launch(&kernel, arguments)
     }

@@ -121,7 +121,7 @@ impl StepBackend for Arc<Gpu> {
         weights.experts().0
     }
 
-    fn row_kernel(weights: &BlockWeights) -> (&'static str, Vec<(usize, usize)>) {
+    fn row_kernel(weights: &BlockWeights, _: bool) -> (&'static str, Vec<(usize, usize)>) {
         (weights.kernel(Tile::Row).name, weights.parts().collect())
     }
 }

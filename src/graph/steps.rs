@@ -118,9 +118,10 @@ pub(crate) trait StepBackend: Clone {
     /// Returns the name of the kernel that multiplies by the matrices of experts.
     fn expert_kernel(weights: &Self::Weights) -> &'static str;
 
-    /// Returns the name of the kernel that multiplies one row, and the rows and the size in bytes of each part of the
-    /// weights, which a kernel multiplies by on its own.
-    fn row_kernel(weights: &Self::Weights) -> (&'static str, Vec<(usize, usize)>);
+    /// Returns the name of the kernel that multiplies one row, which it may normalise, and the rows and the size in bytes
+    /// of each part of the weights, which a kernel multiplies by on its own.
+    fn row_kernel(weights: &Self::Weights, normalises: bool)
+    -> (&'static str, Vec<(usize, usize)>);
 }
 
 /// The names of a back-end's kernels.

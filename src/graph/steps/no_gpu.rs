@@ -47,7 +47,7 @@ impl StepBackend for Infallible {
         match *weights {}
     }
 
-    fn row_kernel(weights: &Infallible) -> (&'static str, Vec<(usize, usize)>) {
+    fn row_kernel(weights: &Infallible, _: bool) -> (&'static str, Vec<(usize, usize)>) {
         match *weights {}
     }
 }

@@ -86,8 +86,8 @@ fn digits(format: PackedFormat) -> Vec<Variant> {
         16
     };
     let mut variants = Vec::new();
-    for split in [DigitSplit::Rows, DigitSplit::Columns] {
-        let few = [[1, 5, 64], [3, 70, 96], [2, 9, 576], [1, 1, 2080]];
+    for split in [DigitSplit::Rows, DigitSplit::Columns, DigitSplit::Tokens] {
+        let few = [[1, 5, 64], [3, 70, 96], [6, 9, 576], [1, 1, 2080]];
         let few = few.iter().enumerate();
         let few = few.map(|(i, &shape)| product_within(format, shape, i, true, least_group, 200.0));
         let kernel = PackedMatmulKernel::digits(format, None, split);

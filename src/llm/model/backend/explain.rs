@@ -135,7 +135,7 @@ impl<B: ModelBackend> Explaining<'_, B> {
             .collect();
         // Matrices of one tensor are its rows.
         tensors.dedup();
-        let (kernel, parts) = B::row_kernel(weights);
+        let (kernel, parts) = B::row_kernel(weights, norm.is_some());
         for (rows, bytes) in parts {
             let mut step = info.clone();
             if let Some(norm) = norm {

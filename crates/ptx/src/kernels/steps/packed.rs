@@ -109,11 +109,8 @@ impl PackedMatmulKernel {
         Self { format, method }
     }
 
-    /// The maximum number of columns of [`PackedMatmulKernel::digits`].
-    pub const DIGIT_COLS: u32 = 1 << 14;
-
     /// Creates a [`PackedMatmulKernel::few`] or [`PackedMatmulKernel::gated`] kernel on the tensor cores of Ampere and later
-    /// GPUs (`sm_80`), for up to [`PackedMatmulKernel::DIGIT_COLS`] columns. It rounds each element of `x`, multiplied by
+    /// GPUs (`sm_80`), for up to [`DigitSplit::cols`] columns. It rounds each element of `x`, multiplied by
     /// `gain`, by at most 2⁻²³ of the larger of 10⁻³⁰ and the largest of 16 consecutive elements, for nibbles of 32; sums of
     /// that many products are exact. If an element or the sum of that many is not finite, every row is NaN. Groups of nibbles
     /// have at least 32 weights. [`PackedFormat::Floats`] have no digits: the kernel is that for few rows.
@@ -160,6 +157,7 @@ impl Kernel for PackedMatmulKernel {
             Method::Few(gate) => suffix(gate),
             Method::Digits(gate, DigitSplit::Rows) => format!("_digits{}", suffix(gate)),
             Method::Digits(gate, DigitSplit::Columns) => format!("_digits_columns{}", suffix(gate)),
+            Method::Digits(gate, DigitSplit::Tokens) => format!("_digits_tokens{}", suffix(gate)),
             Method::Tiled => "_tiled".to_owned(),
             Method::Mma { wide: false } => "_mma".to_owned(),
             Method::Mma { wide: true } => "_mma_wide".to_owned(),

@@ -41,14 +41,21 @@ fn parts_of_run(format: PackedFormat) -> u32 {
     run_len(format) / PART
 }
 
+/// The maximum number of columns of all kernels.
+const MOST_COLS: u32 = 1 << 14;
+/// Bytes of a run's unit and sum.
+const UNIT_BYTES: u32 = 8;
+/// At least the bytes of a block's other arrays.
+const STATIC_BYTES: u32 = 1 << 11;
+
 /// Bytes of a run's digits, the three digits one after the other.
 fn digits_bytes(format: PackedFormat) -> u32 {
     3 * run_len(format)
 }
 
-/// Bytes of the sums of warps for the rows of a tile.
-fn sum_bytes(warps: u32) -> u32 {
-    4 * ROWS * warps
+/// Bytes of the sums of warps for the rows of a tile, of all rows of `x`.
+fn sums_bytes(sizes: Sizes) -> u32 {
+    4 * ROWS * sizes.warps * sizes.tokens
 }
 
 /// The division of a [`PackedMatmulKernel::digits`] kernel's work.
@@ -60,6 +67,22 @@ pub enum DigitSplit {
     /// A multiprocessor computes one tile at once and loads more of it ahead, for matrices with less tiles than
     /// multiprocessors compute with [`DigitSplit::Rows`].
     Columns,
+    /// A multiprocessor computes one tile at once, of up to four rows of `x`, for which it reads the weights once.
+    Tokens,
+}
+
+impl DigitSplit {
+    /// Returns the maximum number of columns.
+    pub fn cols(self, target: Target) -> u32 {
+        let sizes = Sizes::of(self);
+        let bytes = target
+            .max_shared()
+            .saturating_sub(STATIC_BYTES + 2 * sums_bytes(sizes));
+        // Of bytes, which need more than nibbles.
+        let of_col = digits_bytes(PackedFormat::Bytes) + UNIT_BYTES;
+        let cols = bytes / sizes.tokens * run_len(PackedFormat::Bytes) / of_col;
+        (cols / 1024 * 1024).min(MOST_COLS)
+    }
 }
 
 /// The sizes of a block. Measured on an H200 with 4 to 24 warps.
@@ -71,18 +94,22 @@ struct Sizes {
     blocks: u32,
     /// The number of chunks that a warp loads ahead.
     ahead: u32,
+    /// The number of rows of `x`.
+    tokens: u32,
 }
 
 impl Sizes {
     fn of(split: DigitSplit) -> Self {
-        let [warps, blocks, ahead] = match split {
-            DigitSplit::Rows => [8, 3, 1],
-            DigitSplit::Columns => [16, 1, 4],
+        let [warps, blocks, ahead, tokens] = match split {
+            DigitSplit::Rows => [8, 3, 1, 1],
+            DigitSplit::Columns => [16, 1, 4, 1],
+            DigitSplit::Tokens => [16, 1, 2, 4],
         };
         Self {
             warps,
             blocks,
             ahead,
+            tokens,
         }
     }
 }
@@ -96,7 +123,7 @@ pub(super) fn build(
     let sizes = Sizes::of(split);
     let grid = [
         Extent::Multiprocessors(sizes.blocks),
-        Extent::Param("tokens"),
+        Extent::Tiles("tokens", sizes.tokens),
         Extent::Fixed(1),
     ];
     let mut launch = Launch::new(sizes.warps * WARP, grid).overlapping(target);
@@ -114,22 +141,22 @@ pub(super) fn build(
         cursor.load(&mut k, &params, &tiles, &warp, stage);
     }
     cursor.advance(&mut k, &params, &tiles, &warp);
-    let digits = Digits::new(&mut k, kernel.format, sizes, &warp);
-    let squares = k.shared("squares", F32, sizes.warps);
+    let digits = Digits::new(&mut k, kernel.format, split, &warp);
+    let squares = k.shared("squares", F32, sizes.warps * sizes.tokens);
     k.wait_for_grid();
-    let token = k.special(Special::CtaidY);
-    let zero = k.value(U32, 0);
-    let x = k.at_2d(params.x, token, params.k, zero, 4);
+    let tokens = Tokens::new(&mut k, &params, sizes);
     let has_tiles = k.lt(tiles.block, tiles.all);
     k.when(has_tiles, |k| {
-        digits.make(k, &params, &warp, x, normalises, squares);
+        digits.make_all(k, &params, &warp, &tokens, normalises, squares);
         k.barrier();
+        let finish = Finish::new(k, &tiles, &tokens, &warp, [thread, digits.parts], sizes);
         let factor = k.value(F32, params.scale);
+        let normalises = k.and(normalises, finish.has_col);
         k.when(normalises, |k| {
-            normalise(k, factor, [squares, params.k, epsilon], sizes.warps);
+            let own = k.fma(finish.row, 4 * sizes.warps, squares);
+            normalise(k, factor, [own, params.k, epsilon], sizes.warps);
         });
-        let finish = Finish::new(k, &tiles, &warp, [thread, digits.parts], sizes.warps);
-        let sums = k.filled(F32, 2, 0.0f32);
+        let sums = k.filled(F32, 2 * sizes.tokens as usize, 0.0f32);
         k.for_range(tiles.block, tiles.all, tiles.blocks, |k, tile| {
             for &sum in &sums {
                 k.assign(sum, 0.0f32);
@@ -141,16 +168,49 @@ pub(super) fn build(
                     let exists = k.lt(chunk, warp.chunks);
                     k.when(exists, |k| {
                         let rows = &cursor.stages[stage as usize];
-                        digits.multiply(k, &params, &warp, rows, chunk, &sums);
+                        digits.multiply(k, &params, (&warp, &tokens), rows, chunk, &sums);
                     });
                     cursor.load(k, &params, &tiles, &warp, stage);
                 }
                 cursor.advance(k, &params, &tiles, &warp);
             });
-            finish.tile(k, &params, &tiles, [tile, token, factor], &sums);
+            finish.tile(k, &params, &tiles, [tile, factor], &sums);
         });
     });
     k.finish()
+}
+
+/// The rows of `x` of a block.
+struct Tokens {
+    first: Reg,
+    /// The number of rows, and the number that a block has room for.
+    count: Reg,
+    most: u32,
+}
+
+impl Tokens {
+    fn new(k: &mut Builder, params: &Params, sizes: Sizes) -> Self {
+        let block = k.special(Special::CtaidY);
+        let first = k.mul(block, sizes.tokens);
+        let left = k.sub(params.tokens, first);
+        Self {
+            first,
+            count: k.min(left, sizes.tokens),
+            most: sizes.tokens,
+        }
+    }
+
+    /// Calls a function with each row's number if the row exists.
+    fn each(&self, k: &mut Builder, mut body: impl FnMut(&mut Builder, u32)) {
+        for token in 0..self.most {
+            if token == 0 {
+                body(k, token);
+                continue;
+            }
+            let exists = k.gt(self.count, token);
+            k.when(exists, |k| body(k, token));
+        }
+    }
 }
 
 /// The tiles of a matrix, which blocks share.
