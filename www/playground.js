@@ -27,6 +27,14 @@ const field = codeField(at('code'), 'Code', () => at('run').click(), () => {
 /** The newest check; an older one that ends later is not shown. */
 let newest = 0;
 
+/** The code that ran last, with its error at a line. A check of the same code, which may end later, leaves the mark. */
+let failed = {};
+
+/** Marks the lines of type errors, and that of the last run's error. */
+function mark(errors) {
+  field.mark(failed.code === field.value ? [...errors, failed.error] : errors);
+}
+
 /** Checks the code's types, and returns its errors. */
 async function showTypes() {
   const turn = ++newest;
@@ -35,7 +43,7 @@ async function showTypes() {
     return [];
   });
   if (turn === newest) {
-    field.mark(errors);
+    mark(errors);
     at('types').replaceChildren(...errors.map(entryOf));
     say('types-state', errors.length ? 'Each entry leads to its line.' : 'The types are right.');
   }
@@ -88,6 +96,9 @@ at('examples').append(...EXAMPLES.map(({ title }) => element('option', '', title
 at('examples').addEventListener('change', ({ target }) => guard(async () => open(await codeOf(EXAMPLES[target.selectedIndex]))));
 at('share').addEventListener('click', () => guard(share));
 addEventListener('hashchange', () => guard(openFirst));
-runOnClick(at('run'), at('output'), () => field.value, ({ error }) => error?.line && field.mark([error]));
+runOnClick(at('run'), at('output'), () => field.value, ({ error }) => {
+  failed = error?.line ? { code: field.value, error } : {};
+  error?.line && mark([]);
+});
 
 globalThis.relampagoPlayground = { ready: guard(openFirst), checked: showTypes };
