@@ -3,8 +3,6 @@
 use super::{CudaBackend, CudaWeights, TILED_FROM};
 use relampago_ptx::kernels::{Activation, DigitSplit, PackedFormat, PackedMatmulKernel};
 
-/// The rows of weights of a tile.
-const TILE: usize = 16;
 /// The number of rows from which on tiles of rows are faster than four rows at once.
 const DIGITS_BELOW: usize = 13;
 
@@ -37,7 +35,7 @@ impl FewRows {
         [rows, cols, group]: [usize; 3],
     ) -> Self {
         let multiprocessors = cuda.device.multiprocessors() as usize;
-        let tiles = rows.div_ceil(TILE);
+        let tiles = rows.div_ceil(PackedMatmulKernel::DIGIT_ROWS as usize);
         let split = if tiles >= 3 * multiprocessors {
             DigitSplit::Rows
         } else {
@@ -85,7 +83,7 @@ impl CudaWeights {
         if rows > 1 {
             return self.few.several.then_some(DigitSplit::Tokens);
         }
-        // Without a norm, floats are as quick for bytes: a block normalises `x` for its few rows of weights.
+        // For bytes without a norm, the kernel that computes in floats is as quick.
         let pays = normalises || self.format == PackedFormat::Nibbles;
         self.few.one.filter(|_| pays)
     }

@@ -9,6 +9,7 @@ mod exp;
 mod fragments;
 mod gemm;
 mod hopper;
+mod integers;
 mod norm;
 mod quantize;
 mod reduce;

@@ -5,7 +5,7 @@ use super::spans::{RUN, SPAN, Scale};
 use super::window::Window;
 use crate::build::{ALL_LANES, Builder};
 use crate::inst::{Op, Operand, Reg};
-use crate::kernels::common::{Combine, over_lanes};
+use crate::kernels::integers::{RunScale, four_bytes};
 use crate::types::PtxType::{self, B32, F32, U32};
 
 /// This lane's eight values of `x`, of the span at hand: four of run `g`, and four
@@ -92,24 +92,11 @@ pub(super) struct Made {
 
 impl Made {
     fn new(k: &mut Builder, values: &[Vec<Reg>; 2]) -> Self {
-        let all = values.concat();
-        // The largest magnitude; a little more, so that the upper digit does not overflow, and
-        // not so little that the factor does.
-        let largest = k.value(F32, 1e-30f32);
-        for &value in &all {
-            let size = k.abs(value);
-            Combine::Max.apply(k, largest, size);
-        }
-        let largest = over_lanes(k, Combine::Max, largest, 4);
-        let largest = k.mul(largest, 1.0 + 1.0 / 64.0);
-        let total = k.value(F32, all[0]);
-        for &value in &all[1..] {
-            k.add_assign(total, value);
-        }
-        let total = over_lanes(k, Combine::Sum, total, 4);
-        let (factor, unit) = scaled(k, largest);
-        // What is not finite is so in no digit, but in the unit.
-        let unit = k.fma(total, 0.0f32, unit);
+        let RunScale {
+            factor,
+            unit,
+            total,
+        } = RunScale::new(k, &values.concat(), 4, 14);
         let [first, second] = values.each_ref().map(|values| digits(k, values, factor));
         Made {
             high: [first.0, second.0],
@@ -137,16 +124,6 @@ impl Made {
     }
 }
 
-/// The power of two that brings numbers of up to `largest` below 2¹⁵, and its inverse.
-fn scaled(k: &mut Builder, largest: Reg) -> (Reg, Reg) {
-    let exponent = [largest.into(), 0x7f80_0000.into()];
-    let exponent = k.op(Op::And, B32, U32, &exponent);
-    let inverse = k.sub(exponent, 14 << 23);
-    let twice = k.value(U32, (127 + 127 + 14) << 23);
-    let factor = k.sub(twice, exponent);
-    (bits_as(k, F32, factor), bits_as(k, F32, inverse))
-}
-
 fn bits_as(k: &mut Builder, ty: PtxType, bits: Reg) -> Reg {
     k.op(Op::Mov, B32, ty, &[bits.into()])
 }
@@ -164,14 +141,8 @@ fn digits(k: &mut Builder, values: &[Reg], factor: Reg) -> (Reg, Reg) {
         k.add(bits, 128)
     });
     let up: Vec<Reg> = up.collect();
-    let mut bytes = |of: &[Reg], select: u32| {
-        let mut pair = |a: Reg, b: Reg, select: u32| {
-            k.op(Op::Prmt, B32, B32, &[a.into(), b.into(), select.into()])
-        };
-        let (first, second) = (pair(of[0], of[1], select), pair(of[2], of[3], select));
-        pair(first, second, 0x5410)
-    };
-    (bytes(&up, 0x0051), bytes(&whole, 0x0040))
+    let mut bytes = |of: &[Reg], index| four_bytes(k, [of[0], of[1], of[2], of[3]], index);
+    (bytes(&up, 1), bytes(&whole, 0))
 }
 
 impl Digits {

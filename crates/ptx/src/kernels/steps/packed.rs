@@ -109,6 +109,9 @@ impl PackedMatmulKernel {
         Self { format, method }
     }
 
+    /// The number of rows of weights that a block of [`PackedMatmulKernel::digits`] multiplies at once.
+    pub const DIGIT_ROWS: u32 = 16;
+
     /// Creates a [`PackedMatmulKernel::few`] or [`PackedMatmulKernel::gated`] kernel on the tensor cores of Ampere and later
     /// GPUs (`sm_80`), for up to [`DigitSplit::cols`] columns. It rounds each element of `x`, multiplied by
     /// `gain`, by at most 2⁻²³ of the larger of 10⁻³⁰ and the largest of 16 consecutive elements, for nibbles of 32; sums of
@@ -254,6 +257,16 @@ fn unit(k: &mut Builder, format: PackedFormat, vector: Reg, i: Reg) -> Vec<Reg> 
     let at = k.at(vector, i, 4 * format.unit());
     let four = |four: u32| k.ld_vector(Op::LdGlobal, F32, 4, at, 16 * four as i32);
     (0..format.unit() / 4).flat_map(four).collect()
+}
+
+/// Divides a factor by the root mean square of a row of `cols` elements, by the sum of their squares.
+fn divide_by_root(k: &mut Builder, factor: Reg, squares: Reg, [cols, epsilon]: [Reg; 2]) {
+    let count = k.convert(Op::CvtF32U32, F32, &[cols.into()]);
+    let mean = k.div(squares, count);
+    let mean = k.add(mean, epsilon);
+    let root = k.sqrt(mean);
+    let root = k.rcp(root);
+    k.mul_assign(factor, root);
 }
 
 /// The addresses of a row of weights.

@@ -9,7 +9,7 @@
 mod factor;
 mod finish;
 
-use super::{Loaded, PackedFormat, PackedMatmulKernel, Params, Row};
+use super::{Loaded, PackedFormat, PackedMatmulKernel, Params, Row, divide_by_root};
 use crate::build::Builder;
 use crate::error::Result;
 use crate::inst::{Op, Reg, Special};
@@ -22,7 +22,7 @@ use factor::Digits;
 use finish::Finish;
 
 /// The number of rows of weights in a tile.
-const ROWS: u32 = 16;
+const ROWS: u32 = PackedMatmulKernel::DIGIT_ROWS;
 /// The number of columns that a thread makes digits of, a whole run or half of one.
 const PART: u32 = 16;
 /// The number of runs of a chunk.
@@ -373,10 +373,5 @@ fn normalise(k: &mut Builder, factor: Reg, [squares, cols, epsilon]: [Reg; 3], w
             k.add_assign(sum, value);
         }
     }
-    let count = k.convert(Op::CvtF32U32, F32, &[cols.into()]);
-    let mean = k.div(sum, count);
-    let mean = k.add(mean, epsilon);
-    let root = k.sqrt(mean);
-    let root = k.rcp(root);
-    k.mul_assign(factor, root);
+    divide_by_root(k, factor, sum, [cols, epsilon]);
 }

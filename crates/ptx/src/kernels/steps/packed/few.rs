@@ -2,7 +2,7 @@
 //! row of `x`, so that they find its mean square on the way. A thread begins to load its first weights before earlier
 //! kernels have ended.
 
-use super::{Loaded, PackedFormat, PackedMatmulKernel, Params, Row, unit};
+use super::{Loaded, PackedFormat, PackedMatmulKernel, Params, Row, divide_by_root, unit};
 use crate::build::Builder;
 use crate::error::Result;
 use crate::inst::{Op, Reg, Special};
@@ -108,12 +108,7 @@ pub(super) fn build(
         k.when(normalises, |k| {
             let squares = k.value(U32, ROWS);
             let sum = of_warps(k, parts, squares);
-            let count = k.convert(Op::CvtF32U32, F32, &[params.k.into()]);
-            let mean = k.div(sum, count);
-            let mean = k.add(mean, epsilon);
-            let root = k.sqrt(mean);
-            let root = k.rcp(root);
-            k.mul_assign(factor, root);
+            divide_by_root(k, factor, sum, [params.k, epsilon]);
         });
         let result = columns.result(k, parts, thread, factor);
         params.store_scaled(k, result, [token, column]);

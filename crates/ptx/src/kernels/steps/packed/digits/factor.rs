@@ -7,6 +7,7 @@ use super::{
 use crate::build::Builder;
 use crate::inst::{Op, Operand, Reg};
 use crate::kernels::common::{Combine, WARP, over_lanes};
+use crate::kernels::integers::{RunScale, four_bytes};
 use crate::kernels::steps::packed::{HIGH, Loaded, PackedFormat, Params};
 use crate::types::PtxType::{B32, F32, S32, U32};
 
@@ -22,7 +23,6 @@ pub(super) struct Digits {
     /// Whether this lane has digits of the columns `2t`, or of either column.
     even: Reg,
     either: Reg,
-    threads: u32,
     warps: u32,
     /// Bytes of a row's digits, and of its units.
     row_bytes: [u32; 2],
@@ -59,7 +59,6 @@ impl Digits {
             own: k.select(odd, own, digits),
             even,
             either: k.or(even, odd),
-            threads: sizes.warps * WARP,
             warps: sizes.warps,
             row_bytes,
             upper: k.filled(B32, 4, 0),
@@ -106,7 +105,7 @@ impl Digits {
         let parts = k.mul(warp.chunks, RUNS * parts_of_run(format));
         // Whole warps, since lanes exchange values.
         let first = k.mul(warp.number, WARP);
-        k.for_range(first, parts, self.threads, |k, first| {
+        k.for_range(first, parts, self.warps * WARP, |k, first| {
             let part = k.add(first, warp.lane);
             let values = k.filled(F32, PART as usize, 0.0f32);
             let exists = k.lt(part, params.weights.units);
@@ -248,29 +247,12 @@ struct Row {
 impl Row {
     /// Stores the digits of a part, and the unit and the sum of its run.
     fn put(&self, k: &mut Builder, format: PackedFormat, [part, stores]: [Reg; 2], x: &[Reg]) {
-        // Not so little that the factor overflows.
-        let largest = k.value(F32, 1e-30f32);
-        let total = k.value(F32, x[0]);
-        for (i, &value) in x.iter().enumerate() {
-            let size = k.abs(value);
-            Combine::Max.apply(k, largest, size);
-            if i > 0 {
-                k.add_assign(total, value);
-            }
-        }
         let parts = parts_of_run(format);
-        let largest = over_lanes(k, Combine::Max, largest, parts);
-        let total = over_lanes(k, Combine::Sum, total, parts);
-        // A little more, so that the upper digit does not overflow.
-        let largest = k.mul(largest, 1.0 + 1.0 / 64.0);
-        let exponent = k.op(Op::And, B32, U32, &[largest.into(), 0x7f80_0000.into()]);
-        let inverse = k.sub(exponent, 22 << 23);
-        let twice = k.value(U32, (127 + 127 + 22) << 23);
-        let factor = k.sub(twice, exponent);
-        let [factor, inverse] =
-            [factor, inverse].map(|bits| k.op(Op::Mov, B32, F32, &[bits.into()]));
-        // A run with an element that is not finite gives NaN.
-        let unit = k.fma(total, 0.0f32, inverse);
+        let RunScale {
+            factor,
+            unit,
+            total,
+        } = RunScale::new(k, x, parts, 22);
         k.when(stores, |k| {
             let (run, in_run) = (k.shr(part, parts.trailing_zeros()), k.and(part, parts - 1));
             let to = k.fma(run, digits_bytes(format), self.digits);
@@ -296,7 +278,7 @@ impl Row {
                     k.st_shared(B32, to, place, words.as_slice());
                 }
             }
-            let to = k.fma(run, 8, self.units);
+            let to = k.fma(run, UNIT_BYTES, self.units);
             let first = k.eq(in_run, 0);
             k.guarded(first, true, |k| {
                 k.st_shared(F32, to, 0, [unit, total].as_slice());
@@ -329,18 +311,6 @@ fn order(format: PackedFormat) -> [[usize; 4]; 2] {
         PackedFormat::Nibbles => [[0, 2, 4, 6], [1, 3, 5, 7]],
         PackedFormat::Bytes | PackedFormat::Floats => [[0, 1, 2, 3], [4, 5, 6, 7]],
     }
-}
-
-/// Returns the bytes of this index of four words.
-fn four_bytes(k: &mut Builder, words: [Reg; 4], index: u32) -> Reg {
-    let mut select =
-        |a: Reg, b: Reg, which: u32| k.op(Op::Prmt, B32, B32, &[a.into(), b.into(), which.into()]);
-    let both = index | (4 + index) << 4;
-    let (low, high) = (
-        select(words[0], words[1], both),
-        select(words[2], words[3], both),
-    );
-    select(low, high, 0x5410)
 }
 
 /// The left factor of eight columns of each run.
