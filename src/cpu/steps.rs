@@ -313,8 +313,7 @@ impl StepPass for CpuPass {
     ) -> Result<()> {
         let (options, cached) = (*options, cached.clone());
         let row = options.heads * options.head_len;
-        let before = options.rows.before;
-        let rows = before * row..(before + options.tokens) * row;
+        let rows = options.rows.elements(options.tokens, row);
         let (queries, mixed) = ((queries, rows.clone()), (mixed, rows));
         self.push(true, queries, mixed, move |cpu, _, queries, mixed| {
             let cached = read(&cached)?;

@@ -393,6 +393,13 @@ pub(crate) struct TokenRows {
     pub(crate) all: usize,
 }
 
+impl TokenRows {
+    /// Returns the elements of the rows of `tokens` tokens, if a row has `len`.
+    pub(crate) fn elements(self, tokens: usize, len: usize) -> Range<usize> {
+        self.before * len..(self.before + tokens) * len
+    }
+}
+
 /// How heads are normalised and rotated, and where they go.
 pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) tokens: usize,

@@ -71,8 +71,7 @@ impl HeadsToPlace {
 
     /// Returns the elements of the tokens' rows, which have `len` each.
     fn of_tokens(&self, len: usize) -> Range<usize> {
-        let before = self.rows.before;
-        before * len..(before + self.tokens) * len
+        self.rows.elements(self.tokens, len)
     }
 
     /// Writes the tokens' heads of `x`, which has all queries of the pass, then all keys, then all values. `turned` is memory
