@@ -10,6 +10,16 @@ export const say = (id, text) => {
   at(id).textContent = text;
 };
 
+/** Submits the form of a text field by Enter; Shift and Enter begin a new line. */
+export function submitOnEnter(field) {
+  field.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      field.form.requestSubmit();
+    }
+  });
+}
+
 /** Returns where a file came from, in words. */
 function origin({ source, cached }) {
   if (source === 'cache') {

@@ -1,7 +1,7 @@
 // A conversation with a model from a GGUF file: `?model=` names one that the server has.
 
 import { element } from './element.js';
-import { ModelPanel, at, backendOf, megabytes, say } from './model_panel.js';
+import { ModelPanel, at, backendOf, megabytes, say, submitOnEnter } from './model_panel.js';
 
 /** What was said, as the model reads it. */
 let messages = [];
@@ -116,11 +116,6 @@ at('form').addEventListener('submit', (event) => {
     panel.guard((signal) => ask(question, signal));
   }
 });
-at('question').addEventListener('keydown', (event) => {
-  if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    at('form').requestSubmit();
-  }
-});
+submitOnEnter(at('question'));
 at('stop').addEventListener('click', () => panel.stop());
 panel.begin();

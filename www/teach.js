@@ -1,6 +1,6 @@
 // Teaches a model from a GGUF file by examples: `?model=` names one that the server has.
 
-import { ModelPanel, at, backendOf, say } from './model_panel.js';
+import { ModelPanel, at, backendOf, say, submitOnEnter } from './model_panel.js';
 import { ExamplesTable } from './teach/examples_table.js';
 import { LossChart } from './teach/loss_chart.js';
 
@@ -156,12 +156,7 @@ at('form').addEventListener('submit', (event) => {
     panel.guard((signal) => ask(question, signal));
   }
 });
-at('question').addEventListener('keydown', (event) => {
-  if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    at('form').requestSubmit();
-  }
-});
+submitOnEnter(at('question'));
 at('save-gguf').addEventListener('click', () => save('adapter.gguf', adapter.toGguf()));
 at('save-peft').addEventListener('click', () => save('adapter_model.safetensors', adapter.toSafetensors()));
 at('save-config').addEventListener('click', () => save('adapter_config.json', adapter.adapterConfig()));

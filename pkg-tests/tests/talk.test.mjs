@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { launch } from '../support/browser.mjs';
+import { countFrames } from '../support/frames.mjs';
 import { fresh } from '../support/install.mjs';
 import { focus, layout, verifyLayout } from '../support/layout.mjs';
 import { serve } from '../support/serve.mjs';
@@ -208,16 +209,4 @@ function failDuringAnswer() {
     }
   });
   observer.observe(messages, { childList: true, subtree: true, characterData: true });
-}
-
-/** In the page: collects the times between frames. */
-function countFrames() {
-  globalThis.gaps = [];
-  let before;
-  const frame = (now) => {
-    before !== undefined && globalThis.gaps.push(now - before);
-    before = now;
-    requestAnimationFrame(frame);
-  };
-  requestAnimationFrame(frame);
 }
