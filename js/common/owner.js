@@ -4,7 +4,7 @@ import { DISPOSE } from './dispose.js';
 import { RelampagoError } from './error.js';
 
 /**
- * What an object owns.
+ * An object of wasm-bindgen's classes, or one with the same methods.
  * @typedef {{ dispose?(): void, free?(): void }} Owned
  */
 

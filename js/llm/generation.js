@@ -32,7 +32,7 @@ export class Generation {
     /** @type {ToolCall[]} */
     #calls = [];
     /**
-     * Those who wait for the next piece.
+     * Functions that continue the callers that wait for the next piece.
      * @type {((value?: unknown) => void)[]}
      */
     #waiting = [];

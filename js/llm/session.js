@@ -8,7 +8,7 @@ import { traceAll } from '../common/stack.js';
  * @import { AnyEngine, Current, Piece } from './engines.js'
  * @import { Chosen } from './lora.js'
  *
- * What is needed to close a session after its object was collected: the engine, the session's number there, and the function
+ * The parts that close a session after its object was collected: the engine, the session's number there, and the function
  * that ends its use of adapters. A reload replaces the engine and the number.
  * @typedef {{
  *     engine: AnyEngine, number: number, sessions: Set<WeakRef<Session>>, reference: WeakRef<Session>, release: () => void,

@@ -37,7 +37,7 @@ export class WorkerEngine {
      * @type {AnyWorker[]}
      */
     #workers = [];
-    /** What workers share; undefined if there is one worker. */
+    /** The module and memory that workers share; undefined if there is one worker. */
     #shared;
     #spawnSharing;
     /** @type {Map<number, Waiting>} */

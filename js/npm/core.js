@@ -1,4 +1,4 @@
-// The parts of the package that the script for workers uses, too. It has no module of its own: `index.js` exports these.
+// The parts of the package that `workers/create.js` uses. It does not contain them: it imports them from `index.js`.
 
 export { GpuCommandBatch as ModuleBatch, GpuDevice as ModuleDevice } from '#computing';
 export { ops } from '#ops';

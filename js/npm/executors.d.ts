@@ -1,5 +1,5 @@
-// What computes for objects of the package: the classes of wasm-bindgen in this thread, and those of `workers/` that stand for
-// objects of them in a worker. Both have these methods.
+// The methods of executors, which compute for objects of the package: in this thread the classes of wasm-bindgen, and for
+// objects in a worker the classes of `workers/`.
 
 import type { Link } from './workers/link.js';
 

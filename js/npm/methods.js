@@ -40,8 +40,8 @@ export const named = (Class, what, name, call) => {
 };
 
 /**
- * The same for a method that returns a promise, which rejects then. At `place` it has options which have only `signal`; such
- * methods make new objects, so they also make room for finalizers.
+ * Returns a method that calls `call`, which returns a promise; errors reject it. A method with a `place` has at this position
+ * options with `signal` alone, and makes new objects, so it lets finalizers run.
  * @param {Function} Class
  * @param {string} what
  * @param {string} name

@@ -60,5 +60,5 @@ export function startThreads(count: number): void;
 
 export default function load(options: { module_or_path: any; memory?: WebAssembly.Memory }): Promise<unknown>;
 
-/** What unit tests set: the memory of the module and of the GPU, in bytes. */
+/** The memory of the module and of the GPU, in bytes, which unit tests set. */
 export const memory: { module: number; gpu: number };

@@ -38,7 +38,7 @@ export interface QuantizedMatrix extends Freed {
     matmul(x: Float32Array, m: number): Promise<Float32Array>;
 }
 
-/** What answers: a model or a session. */
+/** A model or a session, which answer. */
 interface Answering extends Freed {
     chat(conversation: string, options: any): Generation;
     complete(prompt: string, options: any): Generation;
@@ -86,5 +86,5 @@ export function startThreads(count: number): void;
 
 export default function load(options: { module_or_path: any; memory?: WebAssembly.Memory }): Promise<{ memory: WebAssembly.Memory }>;
 
-/** What unit tests set: the bytes after which a file's metadata end. */
+/** The bytes after which a file's metadata end, which unit tests set. */
 export const file: { headBytes: number };

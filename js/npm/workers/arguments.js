@@ -5,7 +5,7 @@ import { DeviceBuffer, RelampagoError, classOf } from '../core.js';
 const MOST_SPARE = 16;
 
 /**
- * What workers gave back, until the collector takes it: memory that was never used takes longer to get than a copy to write.
+ * Buffers that workers returned, until they are collected: new memory takes longer to get than a copy to write.
  * @type {WeakRef<ArrayBuffer>[]}
  */
 let spare = [];
@@ -65,7 +65,7 @@ function properties(value, names) {
 }
 
 /**
- * A buffer of so many bytes that was given back, if there is one.
+ * Takes a buffer of this size that a worker returned, if there is one.
  * @param {number} bytes
  */
 function taken(bytes) {

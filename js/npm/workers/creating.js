@@ -14,8 +14,8 @@ import { crew } from './threads.js';
  */
 
 /**
- * What a host has: `spawn` and `spawnSharing` start workers, with a module of their own and with one that they share, which
- * `compile` compiles; `threads` run at the same time, if the host knows better than the engine.
+ * The functions of a host: `spawn` starts a worker with a module of its own, and `spawnSharing` one that shares the module that
+ * `compile` compiles. `threads` is the number that run at the same time, if the host knows better than the engine.
  * @typedef {{
  *     spawn: () => AnyWorker, spawnSharing: () => AnyWorker,
  *     compile: (url: URL) => Promise<WebAssembly.Module>, threads?: number,

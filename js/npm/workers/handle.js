@@ -11,7 +11,7 @@ const release = ({ link, numbers, bytes }) => {
     link.release(numbers);
 };
 
-// What nobody disposed of is released when it is collected, as it is without a worker.
+// An object that was not disposed of is released when it is collected, as without a worker.
 /** @type {FinalizationRegistry<Held>} */
 const registry = new FinalizationRegistry(release);
 
@@ -19,14 +19,13 @@ const registry = new FinalizationRegistry(release);
 export class Remote {
     #number;
     /**
-     * What the worker releases; undefined after that.
+     * The numbers and bytes that the worker releases; undefined after that.
      * @type {Held | undefined}
      */
     #held;
 
     /**
-     * The worker holds the object under the first of `numbers`, and under the others what goes with it. `bytes` are those of
-     * its values.
+     * The worker holds the object under the first of `numbers`, and its parts under the others. Its values have `bytes` bytes.
      * @param {Link} link
      * @param {number[]} numbers
      */

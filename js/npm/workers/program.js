@@ -24,7 +24,7 @@ export class RemoteProgram extends Remote {
     /**
      * @param {Link} link
      * @param {number} number
-     * @param {number[]} lengths those of its results
+     * @param {number[]} lengths the lengths of its results
      */
     constructor(link, number, lengths) {
         super(link, [number]);
@@ -110,7 +110,7 @@ export class RemoteProgram extends Remote {
      * @param {any} argument
      */
     #set(place, argument) {
-        // What a failed call before this one has left.
+        // A call that failed may have left arguments.
         this.#arguments.length = place;
         this.#arguments.push(argument);
     }

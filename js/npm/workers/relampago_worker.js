@@ -6,7 +6,7 @@ import { buffersOf } from './buffers.js';
 /** @import { BatchExecutor, DeviceExecutor, ProgramExecutor } from '../executors.js' */
 
 /**
- * What the page knows by the number 0.
+ * The functions that the page calls by the number 0.
  * @type {Record<string, (...values: any[]) => unknown>}
  */
 export const root = {
@@ -18,7 +18,7 @@ export const root = {
 
     async release(/** @type {number[]} */ numbers) {
         for (const number of numbers) {
-            // What never came or failed is nothing to dispose of, and neither are a batch's ids.
+            // An object that failed needs no disposal, and neither does an id of a batch.
             held.get(number)?.then((value) => {
                 value.dispose?.();
                 value.free?.();
@@ -29,13 +29,13 @@ export const root = {
 };
 
 /**
- * What the page knows by a number: promises, so that a failure is that of all that builds on it.
+ * Promises of the objects that the page names by numbers. If one fails, every call that uses it fails, too.
  * @type {Map<number, Promise<any>>}
  */
 const held = new Map([[0, Promise.resolve(root)]]);
 
 /**
- * What a number, or a list of numbers, stands for; an array stands for itself.
+ * Returns the object of a number, or the objects of a list of numbers; another value as it is.
  * @param {any} reference
  * @returns {any}
  */

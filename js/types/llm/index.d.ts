@@ -431,7 +431,7 @@ export interface Generation extends AsyncIterable<string> {
     readonly finish_reason: 'stop' | 'length' | 'tool_calls' | null;
 }
 
-/** What a model learns from: a text, or a conversation, whose answers it learns. Objects are those of lines of JSONL files. */
+/** An example for a model: a text, or a conversation, whose answers it learns. Objects have the form of lines of JSONL files. */
 export type TuneExample =
     | string
     | readonly Message[]

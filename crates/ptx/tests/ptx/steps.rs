@@ -247,7 +247,7 @@ fn product(format: PackedFormat, shape: [usize; 3], number: usize, few: bool) ->
     product_within(format, shape, number, few, 16, 4800.0)
 }
 
-/// A product by weights whose groups have at least so many, and the bound of its error in units of rounding of the terms.
+/// A product by weights in groups of at least `least_group`. Its error is at most `units` roundings of the sum of `|x|`.
 fn product_within(
     format: PackedFormat,
     [tokens, rows, k]: [usize; 3],
